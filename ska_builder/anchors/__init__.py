@@ -1,0 +1,1 @@
+"""From contrast pairs to anchors: keys, thresholds, values, refinement."""

@@ -1,0 +1,187 @@
+"""From a rules file to a pack: readings, slots, triggers, anchors."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ska_builder.anchors import rule as rule_anchors
+from ska_builder.anchors.heed import neutral_windows
+from ska_builder.contrast.pairs import neutral_text
+from ska_builder.language import Checked, check_text, format_diagnostic
+from zerolayer import automaton
+from zerolayer.anchors import join
+from zerolayer.errors import ZerolayerError
+from zerolayer.models import cache_dir, fingerprint
+from zerolayer.pack import Pack
+from zerolayer.readings import Reading, Slot
+
+BUILDER = "ska-build 0.1"
+NEUTRAL_ROWS, NEUTRAL_TOKENS = 12, 128
+
+
+def read_rules(path: Path) -> str:
+    """The text of a rules file.
+
+    Raises:
+        ZerolayerError: missing, larger than 1 MB, or not UTF-8.
+    """
+    if not path.is_file():
+        raise ZerolayerError(f"no rules file at {path}")
+    if path.stat().st_size > 1_000_000:
+        raise ZerolayerError(f"{path} is larger than 1 MB; split it into several rules files")
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise ZerolayerError(
+            f"{path} is not UTF-8 (byte {error.start}); save it as UTF-8"
+        ) from error
+
+
+def checked_rules(path: Path) -> Checked:
+    """Read and check a rules file.
+
+    Raises:
+        ZerolayerError: the file has errors; the message shows each with its line.
+    """
+    text = read_rules(path)
+    checked = check_text(text, str(path))
+    errors = [d for d in checked.diagnostics if d.severity == "error"]
+    if errors:
+        shown = "\n".join(format_diagnostic(d, text) for d in errors)
+        raise ZerolayerError(f"{path} has {len(errors)} error(s); nothing was built\n{shown}")
+    return checked
+
+
+def slots_of(readings: Sequence[Reading]) -> list[Slot]:
+    """The slots that the readings name, each once; other names add up."""
+    slots: dict[str, Slot] = {}
+    for reading in readings:
+        if reading.slot is None:
+            continue
+        old = slots.get(reading.slot.name)
+        also = tuple(dict.fromkeys((*(old.also if old else ()), *reading.slot.also)))
+        choices = reading.slot.choices
+        if reading.slot.type == "choice" and not choices:
+            listed = reading.details.get("value")
+            choices = tuple(map(str, listed)) if isinstance(listed, list) else ()
+        slots[reading.slot.name] = Slot(reading.slot.name, reading.slot.type, also, choices)
+    return list(slots.values())
+
+
+def triggers_of(readings: Sequence[Reading], slots: Sequence[Slot]) -> list[dict[str, Any]]:
+    """Trigger phrases: each slot's names, each definition's term."""
+    triggers: list[dict[str, Any]] = [
+        {"slot": s.name, "phrases": [s.name, *s.also]} for s in slots
+    ]
+    for reading in readings:
+        if reading.kind == "definition":
+            also = list(reading.details.get("also", ()))
+            triggers.append({"term": reading.details["term"], "phrases": [reading.details["term"], *also]})
+    return triggers
+
+
+def build(
+    checked: Checked,
+    model: Any,
+    tokenizer: Any,
+    source: str = "",
+    heed: Pack | None = None,
+    with_anchors: bool = True,
+    progress: Callable[[str, int, int], None] | None = None,
+) -> Pack:
+    """Compile checked rules for a model.
+
+    Args:
+        source: the rules file's text, kept in the pack.
+        heed: a pack with the model's heed anchors, built upon where given.
+        with_anchors: False builds the decision machine alone.
+        progress: called with (what, done, total).
+    """
+    say = progress or (lambda what, done, total: None)
+    vocabulary = automaton.Vocabulary.from_tokenizer(tokenizer, model.config.vocab_size)
+    slots = slots_of(checked.readings)
+    triggers = triggers_of(checked.readings, slots)
+    say("triggers", 0, 1)
+    arena = (
+        automaton.compile_triggers([t["phrases"] for t in triggers], vocabulary)
+        if triggers
+        else None
+    )
+    made = _anchors(checked, model, tokenizer, say) if with_anchors else []
+    anchors = rule_anchors.fuse(made)
+    if heed is not None:
+        for path, base in heed.anchors.items():
+            joined = join(base, anchors.get(path))
+            assert joined is not None
+            anchors[path] = joined
+    return Pack(
+        model=fingerprint(model),
+        tokenizer=vocabulary.fingerprint(),
+        anchors=anchors,
+        automaton=arena,
+        readings=list(checked.readings),
+        slots=slots,
+        triggers=triggers,
+        made=[
+            {
+                "rule": m.rule,
+                "line": m.line,
+                "anchors": sum(a.count for a in m.anchors.values()),
+                "reason": m.reason,
+                **m.record,
+            }
+            for m in made
+        ],
+        source=source,
+        calibration={"heed": heed.calibration} if heed is not None else {},
+        builder=BUILDER,
+        signed=[{"rules_sha256": hashlib.sha256(source.encode()).hexdigest()}],
+    )
+
+
+def _anchors(
+    checked: Checked, model: Any, tokenizer: Any, say: Callable[[str, int, int], None]
+) -> list[rule_anchors.Made]:
+    plain = neutral_capture(model, tokenizer)
+    prose = {r.heading: r.prose for r in checked.rules}
+    made = []
+    for i, reading in enumerate(checked.readings):
+        say(f"anchors: {reading.rule}", i, len(checked.readings))
+        made.append(
+            rule_anchors.make(model, tokenizer, reading, prose[reading.rule], plain, i)
+        )
+    say("anchors", len(checked.readings), len(checked.readings))
+    return made
+
+
+def neutral_capture(model: Any, tokenizer: Any) -> rule_anchors.Neutral:
+    """The project's neutral text, captured once for a model."""
+    windows: Tensor = neutral_windows(tokenizer, neutral_text(), NEUTRAL_TOKENS)
+    with torch.no_grad():
+        return rule_anchors.neutral(model, windows[:NEUTRAL_ROWS])
+
+
+def cached_build(
+    path: Path,
+    model: Any,
+    tokenizer: Any,
+    heed: Pack | None,
+    progress: Callable[[str, int, int], None] | None = None,
+) -> tuple[Pack, bool]:
+    """Build, or take the pack of the same rules, model and builder from the user's cache."""
+    checked = checked_rules(path)
+    source = read_rules(path)
+    stamp = f"{BUILDER}|{source}|{fingerprint(model)}|{heed.calibration if heed else None}"
+    target = cache_dir() / "packs" / f"{hashlib.sha256(stamp.encode()).hexdigest()[:24]}.safetensors"
+    if target.is_file():
+        return Pack.load(target), True
+    pack = build(checked, model, tokenizer, source, heed, progress=progress)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    pack.save(target)
+    return pack, False

@@ -1,0 +1,288 @@
+"""The command `zerolayer`: generate, eval, demo."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from zerolayer.errors import ZerolayerError
+
+DTYPES = click.Choice(["float32", "bfloat16", "float16"])
+SETS = click.Choice(["conflicts", "contrast", "statements", "dialogues"])
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="zerolayer")
+def cli() -> None:
+    """Language models that keep to rules written in plain language.
+
+    \b
+    Example:
+      ska-build build rules.md --model smollm2 -o pack.safetensors
+      zerolayer generate --model smollm2 --pack pack.safetensors \\
+          --source contract.md --ask "What is the payment period?"
+    """
+
+
+def main() -> None:
+    """Run the command line; a wrong input ends in one sentence and exit code 2."""
+    run(cli)
+
+
+def run(group: click.Group) -> None:
+    """Run a click group with this project's habits for errors."""
+    try:
+        group(standalone_mode=False)
+    except ZerolayerError as error:
+        click.echo(f"error: {error}", err=True)
+        sys.exit(2)
+    except click.exceptions.Exit as stop:
+        sys.exit(stop.exit_code)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(2)
+    except (click.exceptions.Abort, KeyboardInterrupt):
+        click.echo("stopped", err=True)
+        sys.exit(130)
+
+
+def progress_bar() -> Progress:
+    """A bar on stderr with the time that is left; nothing when stderr is no terminal."""
+    console = Console(stderr=True)
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+    )
+
+
+def _model(name: str, dtype: str) -> tuple[Any, Any]:
+    import torch
+
+    from zerolayer.models import load_model
+
+    return load_model(name, dtype=getattr(torch, dtype))
+
+
+@cli.command()
+@click.option("--model", "name", default="smollm2", show_default=True, help="Model to load.")
+@click.option("--dtype", type=DTYPES, default="float32", show_default=True)
+@click.option("--pack", "pack_path", required=True, type=click.Path(path_type=Path))
+@click.option("--source", "sources", multiple=True, type=click.Path(path_type=Path))
+@click.option("--ask", required=True, help="The question.")
+@click.option("--lead", default="", help="Beginning of the answer.")
+@click.option("--max-tokens", default=96, show_default=True, type=click.IntRange(1, 4096))
+@click.option("--temperature", default=0.0, show_default=True, type=click.FloatRange(0, 5))
+@click.option("--seed", type=int, default=None)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def generate(
+    name: str,
+    dtype: str,
+    pack_path: Path,
+    sources: tuple[Path, ...],
+    ask: str,
+    lead: str,
+    max_tokens: int,
+    temperature: float,
+    seed: int | None,
+    as_json: bool,
+) -> None:
+    """Answer a question about sources, with a pack attached; decisions are marked.
+
+    \b
+    Example:
+      zerolayer generate --pack pack.safetensors --source a.md --source b.md \\
+          --ask "What is the payment period?"
+    """
+    from zerolayer.attach import attach
+    from zerolayer.demo import event_table
+    from zerolayer.engines.hf import chat_prompt
+    from zerolayer.engines.hf import generate as run_model
+    from zerolayer.evaluation.answers import question_prompt, source_block
+    from zerolayer.pack import Pack
+    from zerolayer.runtime.session import session_for
+    from zerolayer.sources import read_source
+
+    if not ask.strip():
+        raise ZerolayerError("the question is empty; give one with --ask")
+    documents = [read_source(path) for path in sources]
+    pack = Pack.load(pack_path)
+    model, tokenizer = _model(name, dtype)
+    prompt = chat_prompt(tokenizer, question_prompt((), source_block(documents), ask))
+    session = session_for(pack, model, tokenizer, documents, ask)
+    show: Callable[[str], None] | None = None if as_json else _stream
+    if show and lead:
+        show(lead)
+    with attach(model, pack):
+        answer = run_model(
+            model,
+            tokenizer,
+            prompt,
+            session,
+            lead=lead,
+            max_new_tokens=max_tokens,
+            temperature=temperature,
+            seed=seed,
+            on_text=show,
+        )
+    if as_json:
+        click.echo(
+            json.dumps(
+                {
+                    "text": answer.text,
+                    "finish_reason": answer.finish_reason,
+                    "events": [e.to_json() for e in answer.events],
+                    "tokens": len(answer.tokens),
+                    "decision_tokens": answer.decision_tokens,
+                    "seconds": round(answer.seconds, 3),
+                    "decision_seconds": round(answer.decision_seconds, 6),
+                },
+                ensure_ascii=False,
+            )
+        )
+        return
+    click.echo()
+    if answer.events:
+        Console(stderr=True).print(event_table(answer.events))
+    if answer.finish_reason == "stopped" and session is not None:
+        click.echo(f"stopped: {session.stopped}", err=True)
+
+
+def _stream(text: str) -> None:
+    click.echo(text, nl=False)
+    sys.stdout.flush()
+
+
+@cli.command(name="eval")
+@click.argument("which", type=SETS)
+@click.option("--data", required=True, type=click.Path(path_type=Path), help="Folder of the sets.")
+@click.option("--model", "name", default="smollm2", show_default=True)
+@click.option("--dtype", type=DTYPES, default="float32", show_default=True)
+@click.option("--pack", "pack_path", type=click.Path(path_type=Path))
+@click.option("--arms", default=None, help="Comma-separated; default: all that apply.")
+@click.option("--language", type=click.Choice(["en", "zh"]), default=None)
+@click.option("--every", default=1, type=click.IntRange(1), help="Take every n-th group of items.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def evaluate(
+    which: str,
+    data: Path,
+    name: str,
+    dtype: str,
+    pack_path: Path | None,
+    arms: str | None,
+    language: str | None,
+    every: int,
+    as_json: bool,
+) -> None:
+    """Measure on an evaluation set: conflicts, contrast, statements or dialogues."""
+    from zerolayer.evaluation.stats import read_items
+
+    items = read_items(data, which)
+    if language:
+        items = [i for i in items if i.get("language", "en") == language]
+    if every > 1:
+        items = _thin(items, every)
+    if not items:
+        raise ZerolayerError(f"no item of {which} is left to evaluate")
+    if which == "statements":
+        from zerolayer.evaluation import statements
+
+        with progress_bar() as bar:
+            task = bar.add_task("statements", total=len(items))
+            figures = statements.evaluate(items, lambda n: bar.advance(task, n))
+        _print({"set": which, "n": len(items), **figures}, as_json)
+        return
+    from zerolayer.evaluation import answers, contrast
+
+    allowed = contrast.ARMS if which == "contrast" else answers.ARMS
+    chosen = tuple(arms.split(",")) if arms else allowed
+    unknown = [a for a in chosen if a not in allowed]
+    if unknown:
+        raise ZerolayerError(f"unknown arm {unknown[0]!r}; {which} has {', '.join(allowed)}")
+    model, tokenizer = _model(name, dtype)
+    from zerolayer.pack import Pack
+
+    pack = Pack.load(pack_path) if pack_path else None
+    with progress_bar() as bar:
+        if which == "contrast":
+            result = _contrast(model, tokenizer, name, items, chosen, pack, bar)
+        else:
+            run_set = answers.conflicts if which == "conflicts" else answers.dialogues
+            pack = pack or _heed(name, model)
+            task = bar.add_task(which, total=len(items) * len(chosen))
+            result = run_set(
+                model, tokenizer, items, chosen, pack, lambda n: bar.advance(task, n)
+            )
+    _print({"set": which, "n": len(items), "model": name, "dtype": dtype, "arms": result}, as_json)
+
+
+def _thin(items: list[dict[str, Any]], every: int) -> list[dict[str, Any]]:
+    """Every n-th counterbalance group (or item), whole."""
+    groups = list(dict.fromkeys(i.get("counterbalance_group", i["id"]) for i in items))
+    kept = set(groups[::every])
+    return [i for i in items if i.get("counterbalance_group", i["id"]) in kept]
+
+
+def _heed(name: str, model: Any) -> Any:
+    from ska_builder.packs import shipped_heed
+
+    return shipped_heed(name, model)
+
+
+def _contrast(
+    model: Any,
+    tokenizer: Any,
+    name: str,
+    items: list[dict[str, Any]],
+    chosen: tuple[str, ...],
+    pack: Any,
+    bar: Progress,
+) -> dict[str, Any]:
+    from ska_builder.build import rule_packs
+    from zerolayer.evaluation import contrast
+
+    heed = pack or _heed(name, model)
+    if heed is None and {"heed", "all"} & set(chosen):
+        raise ZerolayerError(
+            f"the arms heed and all need heed anchors for {name}; make them with "
+            f"ska-build heed --model {name} -o heed.safetensors and give --pack"
+        )
+    task = bar.add_task("contrast", total=len(items) * (len(chosen) + 1))
+    return contrast.evaluate(
+        model,
+        tokenizer,
+        items,
+        chosen,
+        heed,
+        rule_packs(model, tokenizer) if {"anchors", "all"} & set(chosen) else None,
+        lambda n: bar.advance(task, n),
+    )
+
+
+def _print(result: dict[str, Any], as_json: bool) -> None:
+    if as_json:
+        click.echo(json.dumps(result, ensure_ascii=False))
+        return
+    from zerolayer.demo import figures_table
+
+    Console().print(figures_table(result))
+
+
+@cli.command()
+@click.option("--model", "name", default="smollm2", show_default=True)
+def demo(name: str) -> None:
+    """The main job on a real model: examples/contract, from rules to a guarded answer."""
+    from zerolayer.demo import run_demo
+
+    run_demo(name)

@@ -1,0 +1,1 @@
+"""The four evaluation sets: contrast, conflicts, statements, dialogues."""

@@ -1,0 +1,245 @@
+"""conflicts and dialogues: a model answers, and the value that it states is read and compared.
+
+All arms share one prompt format and one lead ("The payment term is"), so that they differ in what
+they are asked to differ in: the rule in the prompt, the anchors, the decision machine.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from typing import Any
+
+from ska_builder.build import triggers_of
+from ska_builder.language import read_norms
+from zerolayer import automaton
+from zerolayer.attach import attach
+from zerolayer.decisions.ledger import Source
+from zerolayer.decisions.machine import CONTESTED, read_slot
+from zerolayer.engines.hf import chat_prompt, generate
+from zerolayer.evaluation.stats import cluster_interval
+from zerolayer.pack import Pack
+from zerolayer.readings import Reading, Slot
+from zerolayer.runtime.session import Session, language_of, make_plans
+from zerolayer.values import same, value_from_json
+
+ARMS = ("base", "prompt", "anchors", "decisions", "all")
+Item = dict[str, Any]
+MAX_NEW_TOKENS = 28
+ENDS = ("\n", ". ", "。")
+
+
+def source_block(sources: Sequence[Source]) -> str:
+    """The sources as they stand in a prompt."""
+    blocks = []
+    for s in sources:
+        dated = f", {s.date}" if s.date else ""
+        ranked = f", rank {s.rank}" if s.rank is not None else ""
+        blocks.append(f"[{s.id}: {s.kind}{dated}{ranked}]\n{s.text}")
+    return "\n\n".join(blocks)
+
+
+def lead(slot: Slot) -> str:
+    """The beginning of the answer, the same in every arm."""
+    return f"{slot.name}是" if language_of(slot.name) == "zh" else f"The {slot.name} is"
+
+
+def question_prompt(rules: Sequence[str], material: str, question: str) -> str:
+    """What the user asks; without rules the arm sees the material and the question alone."""
+    head = "\n".join(f"Rule: {r}" for r in rules)
+    return "\n\n".join(part for part in (head, material, question) if part)
+
+
+class Runner:
+    """Answers questions in one arm; keeps the vocabulary and compiled triggers between items."""
+
+    def __init__(self, model: Any, tokenizer: Any, arm: str, pack: Pack | None) -> None:
+        self.model, self.tokenizer, self.arm, self.pack = model, tokenizer, arm, pack
+        self.vocabulary = automaton.Vocabulary.from_tokenizer(tokenizer, model.config.vocab_size)
+        self.decides = arm in ("decisions", "all")
+        self.shows_rules = arm in ("prompt", "all")
+
+    def answer(
+        self,
+        rules: Sequence[str],
+        readings: Sequence[Reading],
+        sources: Sequence[Source],
+        question: str,
+        slot: Slot,
+        slots: Sequence[Slot],
+    ) -> str:
+        """The answer's text, lead included."""
+        text = question_prompt(rules if self.shows_rules else (), source_block(sources), question)
+        session = None
+        if self.decides:
+            plans = make_plans(readings, slots, sources, question, action="enforce")
+            triggers = triggers_of([], slots)
+            arena = automaton.compile_triggers([t["phrases"] for t in triggers], self.vocabulary)
+            session = Session(arena, range(len(slots)), plans, self.vocabulary, self.tokenizer)
+        answer = generate(
+            self.model,
+            self.tokenizer,
+            chat_prompt(self.tokenizer, text),
+            session,
+            lead=lead(slot),
+            max_new_tokens=MAX_NEW_TOKENS,
+            stop=ENDS,
+        )
+        return answer.text
+
+
+def _attached(model: Any, arm: str, pack: Pack | None) -> Any:
+    return attach(model, pack) if pack is not None and arm in ("anchors", "all") else nullcontext()
+
+
+def conflicts(
+    model: Any,
+    tokenizer: Any,
+    items: Sequence[Item],
+    arms: Sequence[str],
+    pack: Pack | None = None,
+    advance: Callable[[int], None] | None = None,
+) -> dict[str, Any]:
+    """FER of each arm on the items of conflicts.jsonl, with the withheld ones apart."""
+    result: dict[str, Any] = {}
+    for arm in arms:
+        runner = Runner(model, tokenizer, arm, pack)
+        outcomes: list[dict[str, Any]] = []
+        with _attached(model, arm, pack):
+            for item in items:
+                outcomes.append(_one_conflict(runner, item))
+                if advance:
+                    advance(1)
+        result[arm] = _fer(items, outcomes)
+    return result
+
+
+def _one_conflict(runner: Runner, item: Item) -> dict[str, Any]:
+    slot = Slot.from_json({"also": [], **item["slot"]})
+    sources = [Source.from_json(s) for s in item["sources"]]
+    readings = list(runner.pack.readings) if runner.pack and runner.pack.readings else None
+    readings = readings or read_norms(item["rules"])
+    text = runner.answer(item["rules"], readings, sources, item["question"], slot, [slot])
+    stated = read_slot(text, slot, item["question"])
+    expected = item["expected"]["value"]
+    if expected == "contested":
+        right, withheld = CONTESTED in stated, not stated
+    else:
+        gold = value_from_json(slot.type, expected)
+        withheld = not stated or CONTESTED in stated
+        right = bool(stated) and all(v is not CONTESTED and same(v, gold) for v in stated)
+    wrong = [value_from_json(slot.type, w) for w in item["wrong_values"] if _fits(slot.type, w)]
+    named = any(v is not CONTESTED and same(v, w) for v in stated for w in wrong)
+    return {
+        "right": right,
+        "withheld": withheld and not right,
+        "in_wrong_values": named and not right,
+        "text": text,
+    }
+
+
+def _fits(kind: str, data: Any) -> bool:
+    try:
+        value_from_json(kind, data)
+    except ValueError:
+        return False
+    return True
+
+
+def _fer(items: Sequence[Item], outcomes: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    wrong = [0.0 if o["right"] else 1.0 for o in outcomes]
+    answered = [w for w, o in zip(wrong, outcomes, strict=True) if not o["withheld"]]
+    figures: dict[str, Any] = {
+        "n": len(items),
+        "fer": round(sum(wrong) / len(wrong), 4),
+        "ci95": cluster_interval(wrong, [i["template"] for i in items]),
+        "fer_without_withheld": round(sum(answered) / max(1, len(answered)), 4),
+        "withheld": sum(o["withheld"] for o in outcomes),
+        "in_wrong_values": sum(o["in_wrong_values"] for o in outcomes),
+    }
+    for key in ("language", "pattern"):
+        names = sorted({i[key] for i in items if key in i})
+        figures[f"by_{key}"] = {
+            name: round(_mean(w for w, i in zip(wrong, items, strict=True) if i.get(key) == name), 4)
+            for name in names
+        }
+    return figures
+
+
+def _mean(values: Any) -> float:
+    listed = list(values)
+    return sum(listed) / max(1, len(listed))
+
+
+def dialogues(
+    model: Any,
+    tokenizer: Any,
+    items: Sequence[Item],
+    arms: Sequence[str],
+    pack: Pack | None = None,
+    advance: Callable[[int], None] | None = None,
+) -> dict[str, Any]:
+    """FER over the expected slot values of dialogues.jsonl, first turns against later ones."""
+    result: dict[str, Any] = {}
+    for arm in arms:
+        runner = Runner(model, tokenizer, arm, pack)
+        wrong: list[float] = []
+        first: list[bool] = []
+        templates: list[str] = []
+        unread = false = 0
+        with _attached(model, arm, pack):
+            for item in items:
+                for t, turn in enumerate(item["turns"]):
+                    for entry, stated in _one_turn(runner, item, t):
+                        if entry is None:
+                            false += bool(stated)
+                            continue
+                        gold = value_from_json(_slot(item, entry["slot"]).type, entry["value"])
+                        values = [v for v in stated if v is not CONTESTED]
+                        right = bool(values) and all(same(v, gold) for v in values)
+                        wrong.append(0.0 if right else 1.0)
+                        unread += not values
+                        first.append(t == 0)
+                        templates.append(item["template"])
+                if advance:
+                    advance(1)
+        counts = Counter(first)
+        result[arm] = {
+            "n": len(wrong),
+            "fer": round(_mean(wrong), 4),
+            "ci95": cluster_interval(wrong, templates),
+            "unread": unread,
+            "false_statements": false,
+            "fer_first_turn": round(_mean(w for w, f in zip(wrong, first, strict=True) if f), 4),
+            "fer_later_turns": round(
+                _mean(w for w, f in zip(wrong, first, strict=True) if not f), 4
+            ),
+            "n_first": counts[True],
+        }
+    return result
+
+
+def _slot(item: Item, name: str) -> Slot:
+    return Slot.from_json(next(s for s in item["slots"] if s["name"] == name))
+
+
+def _one_turn(runner: Runner, item: Item, t: int) -> list[tuple[dict[str, Any] | None, list[Any]]]:
+    """(expected entry or None, stated values) of one turn.
+
+    A turn is answered with the earlier questions before it, so that an elliptic follow-up has
+    something to refer to.
+    """
+    turn = item["turns"][t]
+    if not turn["expected"]:
+        return [(None, [])]
+    policy = Source.from_json(
+        {"id": "policy", "kind": "policy", "date": None, "rank": None, "text": item["policy"]}
+    )
+    asked = " ".join(earlier["user"] for earlier in item["turns"][: t + 1])
+    found = []
+    for entry in turn["expected"]:
+        slot = _slot(item, entry["slot"])
+        text = runner.answer([], [], [policy], asked, slot, [slot])
+        found.append((entry, read_slot(text, slot, turn["user"])))
+    return found

@@ -1,0 +1,1 @@
+"""What one request carries while it is generated."""

@@ -1,0 +1,272 @@
+"""One request's decisions: settled slots, the automaton's state, the overlay in force, events.
+
+The session sees tokens and logits only; any engine that can hand it both can run decisions.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from zerolayer import automaton, ops
+from zerolayer.decisions.arbitration import Settlement, settle
+from zerolayer.decisions.events import DecisionEvent
+from zerolayer.decisions.ledger import Ledger, Source
+from zerolayer.decisions.statements import read_statements
+from zerolayer.readings import Reading, Slot
+from zerolayer.values import Value, renderings, same
+
+TYPED = ("duration", "money", "date", "percent", "number", "choice")
+STEER_BONUS = 6.0  # nats; enough to turn a tie, not a settled preference
+
+
+@dataclass
+class Plan:
+    """What the machine will do where a slot is triggered."""
+
+    slot: Slot
+    rule: str
+    action: str
+    settlement: Settlement
+    language: str
+    texts: list[str] = field(default_factory=list)  # what may be said for the settled value
+    overlay: Tensor | None = None  # made at the first use
+
+
+def make_plans(
+    readings: Sequence[Reading],
+    slots: Sequence[Slot],
+    sources: Sequence[Source],
+    question: str | None = None,
+    action: str | None = None,
+) -> list[Plan]:
+    """Settle every slot against the sources.
+
+    Args:
+        question: what is asked; decides whether a clause limited to another case counts.
+        action: overrides the rules' actions (arms of an evaluation).
+    """
+    ledger = Ledger.from_sources(sources, slots, question=question)
+    precedence = [r for r in readings if r.kind == "precedence"]
+    plans = []
+    for slot in slots:
+        own = [r for r in readings if r.slot is not None and r.slot.name == slot.name]
+        settlement = settle(slot.name, ledger, precedence, question=question)
+        stated = next((r.action for r in own if r.action), None)
+        plans.append(
+            Plan(
+                slot=slot,
+                rule=own[0].rule if own else "",
+                action=action or stated or ("repair" if slot.type in TYPED else "observe"),
+                settlement=settlement,
+                language=language_of(slot.name),
+            )
+        )
+        plans[-1].texts = _texts(plans[-1], {s.id: s for s in sources})
+    return plans
+
+
+def language_of(text: str) -> str:
+    """zh where the text has a Chinese character, else en."""
+    return "zh" if any("\u4e00" <= c <= "\u9fff" for c in text) else "en"
+
+
+def _texts(plan: Plan, sources: dict[str, Source]) -> list[str]:
+    """What may follow the trigger: the settled value, or that there is none."""
+    found, language = plan.settlement, plan.language
+    if found.status == "settled" and found.value is not None:
+        return renderings(found.value, language)
+    if found.status == "unsupported":
+        return ["资料中没有写明"] if language == "zh" else ["not stated in the sources"]
+    seen: list[str] = []
+    for fact in found.facts:
+        kind = sources[fact.source_id].kind if fact.source_id in sources else fact.source_id
+        value = renderings(fact.value, language)[0]
+        line = f"{kind}写明{value}" if language == "zh" else f"{value} in the {kind}"
+        if line not in seen:
+            seen.append(line)
+    if language == "zh":
+        return ["有争议的：资料不一致，" + "，".join(seen[:4])]
+    return ["contested: the sources disagree (" + ", ".join(seen[:4]) + ")"]
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """What is kept at a decision point so that generation can return to it."""
+
+    tokens: int
+    state: Tensor
+    plan: Plan
+
+
+class Session:
+    """Decisions of one generated text.
+
+    Use: `feed` every token of the answer (a lead first, if there is one), `adjust` the logits
+    before each choice, `finish` at the end. `events` are in order of position.
+    """
+
+    def __init__(
+        self,
+        arena: Tensor,
+        phrases: Sequence[int],
+        plans: Sequence[Plan],
+        vocabulary: automaton.Vocabulary,
+        tokenizer: Any,
+    ) -> None:
+        """
+        Args:
+            arena: the pack's automaton, uint8.
+            phrases: for each trigger of the automaton, the index of its plan.
+        """
+        self.arena = arena
+        self.phrases = list(phrases)
+        self.plans = list(plans)
+        self.vocabulary = vocabulary
+        self.tokenizer = tokenizer
+        self.sets = automaton.event_sets(arena)
+        self.state = torch.full((1,), automaton.start_state(arena), dtype=torch.int32)
+        self.overlay: Tensor | None = None
+        self.overlay_state = torch.zeros(1, dtype=torch.int32)
+        self.tokens: list[int] = []
+        self.text = ""
+        self.read_to = 0  # the text before this offset has been read for statements
+        self.snapshot: Snapshot | None = None  # of the last trigger
+        self.forced: set[str] = set()  # slots said again under enforce after a repair
+        self.acted: set[str] = set()  # slots whose text an overlay has shaped
+        self.events: list[DecisionEvent] = []
+        self.seconds = 0.0
+        self.stopped: str | None = None
+        self.decision_tokens = 0
+
+    def feed(self, token: int) -> int | None:
+        """Take one token of the answer.
+
+        Returns:
+            None, or the number of tokens that stay: the engine returns to that snapshot and
+            generates from there (a repair).
+        """
+        began = time.perf_counter()
+        try:
+            return self._feed(token)
+        finally:
+            self.seconds += time.perf_counter() - began
+
+    def _feed(self, token: int) -> int | None:
+        self.tokens.append(token)
+        self.text = self.tokenizer.decode(self.tokens, skip_special_tokens=True)
+        one = torch.tensor([[token]], dtype=torch.int32)
+        length = torch.ones(1, dtype=torch.int32)
+        event = int(ops.scan_tokens(one, length, self.state, self.arena)[0, 0])
+        if self.overlay is None and event >= 0:
+            self._trigger(self.plans[self.phrases[self.sets[event][-1]]])
+        self._advance_overlay(token)
+        if self.text.endswith((".", "!", "?", "\n", "。", "！", "？")):
+            return self._read()
+        return None
+
+    def _trigger(self, plan: Plan) -> None:
+        """A decision point: keep a snapshot, and lay the plan's overlay over the automaton."""
+        self.snapshot = Snapshot(len(self.tokens), self.state.clone(), plan)
+        strict = plan.action == "enforce" or plan.slot.name in self.forced
+        if not strict and plan.action != "steer":
+            return
+        if plan.overlay is None:
+            bonus = None if strict else STEER_BONUS
+            plan.overlay = automaton.compile_overlay(plan.texts, self.vocabulary, bonus=bonus)
+        self.acted.add(plan.slot.name)
+        self.overlay = plan.overlay
+        start = automaton.start_state(plan.overlay)
+        self.overlay_state = torch.full((1,), start, dtype=torch.int32)
+
+    def _advance_overlay(self, token: int) -> None:
+        if self.overlay is None:
+            return
+        one, length = torch.tensor([[token]], dtype=torch.int32), torch.ones(1, dtype=torch.int32)
+        ops.scan_tokens(one, length, self.overlay_state, self.arena, self.overlay)
+        if automaton.is_done(self.overlay, int(self.overlay_state[0])):
+            self.overlay = None
+
+    def adjust(self, logits: Tensor) -> None:
+        """Add the bias of the overlay in force to logits [1, V], in place."""
+        if self.overlay is None:
+            return
+        began = time.perf_counter()
+        ops.apply_decisions(logits, self.overlay_state, self.arena, self.overlay)
+        self.seconds += time.perf_counter() - began
+
+    def finish(self) -> int | None:
+        """Read what is left; like `feed`, it may ask to return to a snapshot."""
+        began = time.perf_counter()
+        again = self._read()
+        self.seconds += time.perf_counter() - began
+        return again
+
+    def _read(self) -> int | None:
+        """Read the sentences that were completed since the last call."""
+        began = time.perf_counter()
+        part = self.text[self.read_to :]
+        fresh = []
+        for said in read_statements(part, [p.slot for p in self.plans]):
+            plan = next(p for p in self.plans if p.slot.name == said.slot)
+            verdict = _verdict(said.value, plan.settlement)
+            again = (
+                plan.action == "repair"
+                and verdict in ("contradiction", "contested")
+                and plan.slot.name not in self.forced
+                and self.snapshot is not None
+                and self.snapshot.plan is plan
+            )
+            if again:
+                self.forced.add(plan.slot.name)
+                self._record(plan, said, verdict, "repair", began)
+                return self._return_to_snapshot()
+            action = plan.action if plan.slot.name in self.acted else "observe"
+            if plan.action == "stop" and verdict in ("contradiction", "contested"):
+                self.stopped = f"{plan.slot.name}: {plan.settlement.reason}"
+                action = "stop"
+            fresh.append((plan, said, verdict, action))
+        for plan, said, verdict, action in fresh:
+            self._record(plan, said, verdict, action, began)
+        self.read_to = len(self.text)
+        return None
+
+    def _record(self, plan: Plan, said: Any, verdict: str, action: str, began: float) -> None:
+        self.events.append(
+            DecisionEvent(
+                rule=plan.rule,
+                slot=plan.slot.name,
+                start=self.read_to + said.start,
+                end=self.read_to + said.end,
+                stated=said.value,
+                settled=plan.settlement.value,
+                verdict=verdict,
+                action=action,
+                sources=tuple(dict.fromkeys(f.source_id for f in plan.settlement.facts)),
+                microseconds=round((time.perf_counter() - began) * 1e6),
+            )
+        )
+
+    def _return_to_snapshot(self) -> int:
+        """Drop what was said after the last trigger; the engine crops its cache alike."""
+        assert self.snapshot is not None
+        snapshot = self.snapshot
+        self.decision_tokens += len(self.tokens) - snapshot.tokens
+        self.tokens = self.tokens[: snapshot.tokens]
+        self.text = self.tokenizer.decode(self.tokens, skip_special_tokens=True)
+        self.state = snapshot.state.clone()
+        self.overlay = None
+        self._trigger(snapshot.plan)
+        self._advance_overlay(self.tokens[-1])
+        return snapshot.tokens
+
+
+def _verdict(stated: Value, found: Settlement) -> str:
+    if found.status != "settled" or found.value is None:
+        return found.status
+    return "consistent" if same(stated, found.value) else "contradiction"
