@@ -15,9 +15,12 @@ from zerolayer.readings import Slot
 # Longer parts are cut at white space: the work on a part grows with its length.
 LONGEST_PART = 2000
 
+# A list mark or clause number opens a line or follows the end of a sentence; "(60)" alone in a
+# wrapped line belongs to a value.
 _MARKER = re.compile(
     r"(?:^|(?<=[\n.。!！?？:：;；]))[ \t]*"
-    r"(?:[-*•+][ \t]+|#{1,6}[ \t]+|>[ \t]+|\(?\d{1,3}[.)][ \t]+(?=\D)|§§?[ \t]*\d+[a-z]?[ \t]+|"
+    r"(?:[-*•+][ \t]+|#{1,6}[ \t]+|>[ \t]+|\d{1,3}[.)][ \t]+(?=\D)|"
+    r"(?:(?<=[.。!！?？:：;；]\n)|^)\(\d{1,3}\)[ \t]+|§§?[ \t]*\d+[a-z]?[ \t]+|"
     r"第[一二三四五六七八九十百零〇\d]+[条款章项][ \t\u3000]+|\|)"
 )
 _BREAK = re.compile(

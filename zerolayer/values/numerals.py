@@ -5,18 +5,16 @@ from __future__ import annotations
 import re
 from decimal import Decimal
 
-UNITS = {
-    w: i for i, w in enumerate("zero one two three four five six seven eight nine".split())
-}
+UNITS = {w: i for i, w in enumerate("zero one two three four five six seven eight nine".split())}  # noqa: SIM905
 TEENS = {
     w: i + 10
     for i, w in enumerate(
-        "ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen".split()
+        "ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen".split()  # noqa: SIM905
     )
 }
 TENS = {
     w: (i + 2) * 10
-    for i, w in enumerate("twenty thirty forty fifty sixty seventy eighty ninety".split())
+    for i, w in enumerate("twenty thirty forty fifty sixty seventy eighty ninety".split())  # noqa: SIM905
 }
 SCALES = {"thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12}
 
@@ -25,7 +23,8 @@ _WORD = "|".join([*UNITS, *TEENS, *TENS, "hundred", *SCALES])
 _WORD = "|".join(sorted(_WORD.split("|"), key=len, reverse=True))
 RUN_EN = re.compile(
     rf"(?<![a-z0-9])(?:half a (?=million|billion)|an? (?=hundred|thousand|million|billion))?"
-    rf"(?:{_WORD})(?![a-z0-9])(?:(?: and |[ -]| ?- ?)(?:{_WORD}|point|and a half)(?![a-z0-9])){{0,24}}"
+    rf"(?:{_WORD})(?![a-z0-9])"
+    rf"(?:(?: and | ?- ?| )(?:{_WORD}|point|and a half)(?![a-z0-9])){{0,24}}"
 )
 _TOKEN_EN = re.compile(rf"half a|an? (?=[hmtb])|and a half|and|point|{_WORD}")
 
@@ -73,9 +72,9 @@ def parse_english(text: str, after_between: bool = False) -> tuple[Decimal, int]
             if not digits or last == "start" or pending:
                 break
             value += Decimal(f"0.{digits}")
-            following = _TOKEN_EN.match(text, end + 1)
-            if following and following.group() in SCALES:
-                return value * SCALES[following.group()], following.end()
+            scaled = _TOKEN_EN.match(text, end + 1)
+            if scaled and scaled.group() in SCALES:
+                return value * SCALES[scaled.group()], scaled.end()
             return value, end
         if word in UNITS:
             fits = last in ("start", "tens", "hundred", "scale") and word != "zero"

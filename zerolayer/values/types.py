@@ -197,7 +197,7 @@ def _decimal(data: object, what: str) -> Decimal:
             return Decimal(data.strip())
         except InvalidOperation:  # pragma: no cover - the pattern above admits decimals only
             pass
-    raise ZerolayerError(f"{what} must be a decimal number such as \"30\" or \"7.5\", not {data!r}")
+    raise ZerolayerError(f'{what} must be a decimal number such as "30" or "7.5", not {data!r}')
 
 
 def _keys(type: str, data: object, keys: tuple[str, ...]) -> dict[str, Any]:
@@ -213,11 +213,13 @@ def value_from_json(type: str, data: Any) -> Value:
     Raises ZerolayerError that names the offending part.
     """
     if type not in VALUE_TYPES:
-        raise ZerolayerError(f"unknown value type {type!r}; it must be one of {', '.join(VALUE_TYPES)}")
+        raise ZerolayerError(
+            f"unknown value type {type!r}; it must be one of {', '.join(VALUE_TYPES)}"
+        )
     if isinstance(data, dict) and "low" in data and "high" in data:
         low, high = value_from_json(type, data["low"]), value_from_json(type, data["high"])
         if isinstance(low, Range) or isinstance(high, Range):
-            raise ZerolayerError(f"an end of a range must be a single {type}, not a range: {data!r}")
+            raise ZerolayerError(f"an end of a range must be one {type}, not a range: {data!r}")
         return Range(low, high)
     if type == "duration":
         found = _keys(type, data, ("count", "unit"))
@@ -232,7 +234,7 @@ def value_from_json(type: str, data: Any) -> Value:
         currency = found["currency"]
         if not isinstance(currency, str) or not re.fullmatch(r"[A-Z]{3}", currency):
             raise ZerolayerError(
-                f"a currency must be an ISO 4217 code such as \"EUR\", not {currency!r}"
+                f'a currency must be an ISO 4217 code such as "EUR", not {currency!r}'
             )
         return Money(_decimal(found["amount"], "the amount of money"), currency)
     if type == "percent":
@@ -257,7 +259,7 @@ def value_from_json(type: str, data: Any) -> Value:
             datetime.date.fromisoformat(data)
         except ValueError:
             raise ZerolayerError(
-                f"a date must be a day in ISO 8601 such as \"2025-03-17\", not {data!r}"
+                f'a date must be a day in ISO 8601 such as "2025-03-17", not {data!r}'
             ) from None
         return Date(data)
     if not isinstance(data, str) or not data.strip():

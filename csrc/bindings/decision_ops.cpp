@@ -1,0 +1,164 @@
+// scan_tokens and apply_decisions: schemas, checks, kernels over the arena.
+#include <cmath>
+#include <limits>
+
+#include "../shared/automaton.h"
+#include "tensors.h"
+
+namespace zerolayer {
+namespace {
+
+Arena open(const Tensor& bytes, const char* name) {
+  STD_TORCH_CHECK(bytes.scalar_type() == ScalarType::Byte && bytes.dim() == 1 &&
+                      bytes.is_contiguous(),
+                  name, " must be a contiguous row of uint8");
+  Arena arena;
+  const char* error = open_arena(bytes.data_ptr(), bytes.numel(), arena);
+  STD_TORCH_CHECK(error == nullptr, name, ": ", error == nullptr ? "" : error);
+  return arena;
+}
+
+template <class T>
+void scan(const T* tokens, const int32_t* lengths, int32_t* states, int32_t* events, int64_t rows,
+          int64_t steps, const Arena& arena) {
+  // One row is a chain of dependent loads; rows are independent.
+  torch::stable::parallel_for(0, rows, 64, [&](int64_t begin, int64_t end) {
+    for (int64_t b = begin; b < end; ++b) {
+      int32_t state = states[b];
+      const int64_t n = lengths[b];
+      for (int64_t t = 0; t < n; ++t) {
+        state = arena.step(state, tokens[b * steps + t]);
+        events[b * steps + t] = arena.event(state);
+      }
+      for (int64_t t = n; t < steps; ++t) events[b * steps + t] = -1;
+      states[b] = state;
+    }
+  });
+}
+
+Tensor scan_tokens(Tensor tokens, Tensor lengths, Tensor states, Tensor automaton,
+                   std::optional<Tensor> overlay) {
+  const Arena arena = open(overlay.has_value() ? *overlay : automaton, "automaton");
+  STD_TORCH_CHECK(tokens.dim() == 2, "tokens must be [B, T]");
+  const int64_t rows = tokens.size(0), steps = tokens.size(1);
+  STD_TORCH_CHECK(lengths.scalar_type() == ScalarType::Int && lengths.numel() == rows,
+                  "lengths must be int32 [", rows, "]");
+  STD_TORCH_CHECK(states.scalar_type() == ScalarType::Int && states.numel() == rows &&
+                      states.is_contiguous(),
+                  "states must be contiguous int32 [", rows, "]");
+  const Tensor t = torch::stable::contiguous(tokens), l = torch::stable::contiguous(lengths);
+  auto* state = static_cast<int32_t*>(states.data_ptr());
+  const auto* length = static_cast<const int32_t*>(l.data_ptr());
+  for (int64_t b = 0; b < rows; ++b) {
+    STD_TORCH_CHECK(length[b] >= 0 && length[b] <= steps, "lengths holds ", length[b],
+                    ", tokens have ", steps, " columns");
+    STD_TORCH_CHECK(state[b] >= 0 && state[b] < arena.header->states, "states holds ", state[b],
+                    ", the automaton has ", arena.header->states, " states");
+  }
+  Tensor events = torch::stable::new_empty(tokens, {rows, steps}, ScalarType::Int);
+  auto* out = static_cast<int32_t*>(events.data_ptr());
+  if (tokens.scalar_type() == ScalarType::Int)
+    scan(static_cast<const int32_t*>(t.data_ptr()), length, state, out, rows, steps, arena);
+  else if (tokens.scalar_type() == ScalarType::Long)
+    scan(static_cast<const int64_t*>(t.data_ptr()), length, state, out, rows, steps, arena);
+  else
+    STD_TORCH_CHECK(false, "tokens must be int32 or int64");
+  return events;
+}
+
+// Adds to a bf16 or fp16 value in float. Only -inf and small bonuses occur.
+float widen_bf16(uint16_t v) {
+  uint32_t bits = static_cast<uint32_t>(v) << 16;
+  float f;
+  std::memcpy(&f, &bits, 4);
+  return f;
+}
+
+uint16_t narrow_bf16(float f) {
+  uint32_t bits;
+  std::memcpy(&bits, &f, 4);
+  if (f != f) return 0x7fc0;
+  return static_cast<uint16_t>((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
+}
+
+template <class T, class Add>
+void bias_rows(T* logits, const int32_t* states, int64_t rows, int64_t width, int64_t stride,
+               const Arena& arena, const Add& add) {
+  const ArenaHeader& h = *arena.header;
+  const int32_t* from = arena.at<int32_t>(h.at_bias_rows);
+  const ArenaBias* entries = arena.at<ArenaBias>(h.at_bias);
+  const float* floor = arena.at<float>(h.at_floor);
+  for (int64_t b = 0; b < rows; ++b) {
+    const int32_t s = states[b];
+    T* row = logits + b * stride;
+    if (floor[s] == 0.0f) {
+      for (int32_t i = from[s]; i < from[s + 1]; ++i)
+        if (entries[i].token < width) row[entries[i].token] = add(row[entries[i].token], entries[i].value);
+      continue;
+    }
+    // An allow list: entries are sorted by token, everything between them is forbidden.
+    int64_t next = 0;
+    for (int32_t i = from[s]; i <= from[s + 1]; ++i) {
+      const int64_t stop = i < from[s + 1] ? std::min<int64_t>(entries[i].token, width) : width;
+      for (; next < stop; ++next) row[next] = add(row[next], floor[s]);
+      if (i < from[s + 1] && next < width) {
+        row[next] = add(row[next], entries[i].value);
+        ++next;
+      }
+    }
+  }
+}
+
+void apply_decisions(Tensor logits, Tensor states, Tensor automaton,
+                     std::optional<Tensor> overlay) {
+  const Arena arena = open(overlay.has_value() ? *overlay : automaton, "automaton");
+  STD_TORCH_CHECK(logits.dim() == 2 && (logits.stride(1) == 1 || logits.size(1) == 1),
+                  "logits must be [B, V] with contiguous rows");
+  const int64_t rows = logits.size(0), width = logits.size(1), stride = logits.stride(0);
+  STD_TORCH_CHECK(states.scalar_type() == ScalarType::Int && states.numel() == rows,
+                  "states must be int32 [", rows, "]");
+  const Tensor s = torch::stable::contiguous(states);
+  const auto* state = static_cast<const int32_t*>(s.data_ptr());
+  for (int64_t b = 0; b < rows; ++b)
+    STD_TORCH_CHECK(state[b] >= 0 && state[b] < arena.header->states, "states holds ", state[b],
+                    ", the automaton has ", arena.header->states, " states");
+  void* data = logits.data_ptr();
+  switch (dtype_of(logits, "logits")) {
+    case DType::f32:
+      return bias_rows(static_cast<float*>(data), state, rows, width, stride, arena,
+                       [](float a, float b) { return a + b; });
+    case DType::f64:
+      return bias_rows(static_cast<double*>(data), state, rows, width, stride, arena,
+                       [](double a, float b) { return a + b; });
+    case DType::bf16:
+      return bias_rows(static_cast<uint16_t*>(data), state, rows, width, stride, arena,
+                       [](uint16_t a, float b) { return narrow_bf16(widen_bf16(a) + b); });
+    case DType::f16: {
+#if defined(__aarch64__)
+      using Half = __fp16;
+#else
+      using Half = _Float16;
+#endif
+      return bias_rows(static_cast<Half*>(data), state, rows, width, stride, arena,
+                       [](Half a, float b) { return static_cast<Half>(static_cast<float>(a) + b); });
+    }
+  }
+}
+
+}  // namespace
+
+STABLE_TORCH_LIBRARY_FRAGMENT(zerolayer, m) {
+  m.def(
+      "scan_tokens(Tensor tokens, Tensor lengths, Tensor(a!) states, Tensor automaton, Tensor? "
+      "overlay=None) -> Tensor");
+  m.def(
+      "apply_decisions(Tensor(a!) logits, Tensor states, Tensor automaton, Tensor? overlay=None) "
+      "-> ()");
+}
+
+STABLE_TORCH_LIBRARY_IMPL(zerolayer, CPU, m) {
+  m.impl("scan_tokens", TORCH_BOX(&scan_tokens));
+  m.impl("apply_decisions", TORCH_BOX(&apply_decisions));
+}
+
+}  // namespace zerolayer

@@ -1,0 +1,63 @@
+// Plain structs that the bindings hand to kernels: pointers, strides in elements, sizes.
+#pragma once
+
+#include <cstdint>
+
+namespace zerolayer {
+
+constexpr int64_t kMaxAnchors = 64;  // of one layer and set: as many as may serve a row
+
+enum class DType : int { f32, f64, f16, bf16 };
+
+struct Anchors {
+  const void* keys = nullptr;            // [K, d], dtype of x
+  const void* values = nullptr;          // [K, d], dtype of x
+  const void* thresholds = nullptr;      // [K], fp32 (fp64 where x is fp64)
+  const void* gains = nullptr;           // [K], as thresholds
+  const int32_t* row_set = nullptr;      // [rows], set of each row, -1 for none; null: one set
+  const int32_t* set_offsets = nullptr;  // [sets + 1]
+  int64_t count = 0;                     // K
+};
+
+// y = weight * xhat + gates (weight given), or y = base + gates (base given).
+struct NormParams {
+  const void* x = nullptr;
+  const void* weight = nullptr;
+  const void* base = nullptr;
+  void* residual = nullptr;  // fused add: residual += x, and the norm reads the sum
+  void* y = nullptr;         // [rows, d], contiguous
+  Anchors anchors;
+  int64_t rows = 0, width = 0;
+  int64_t x_stride = 0, base_stride = 0, residual_stride = 0;
+  double eps = 0;
+  bool unit_offset = false;
+  DType dtype = DType::f32;
+};
+
+struct NormBackwardParams {
+  const void* grad = nullptr;  // [rows, d], contiguous, dtype of x
+  const void* x = nullptr;
+  const void* weight = nullptr;  // null: the backward of y = base + gates
+  Anchors anchors;
+  void* grad_x = nullptr;  // [rows, d], dtype of x
+  int64_t rows = 0, width = 0, x_stride = 0;
+  double eps = 0;
+  bool unit_offset = false;
+  DType dtype = DType::f32;
+};
+
+// One implementation per instruction set, chosen once at run time (cpu/dispatch.cpp). Both take
+// rows [begin, end). `partial` receives the sums over rows, in fp32 (fp64 where x is fp64):
+// [grad_weight d | grad_keys K d | grad_values K d | grad_thresholds K | grad_gains K].
+struct NormKernels {
+  void (*forward)(const NormParams&, int64_t begin, int64_t end);
+  void (*backward)(const NormBackwardParams&, int64_t begin, int64_t end, void* partial);
+  const char* name;
+};
+
+const NormKernels& norm_kernels();
+
+// A buffer of this thread, aligned to 64 bytes, kept between calls.
+void* thread_scratch(int64_t bytes);
+
+}  // namespace zerolayer

@@ -1,0 +1,210 @@
+"""The ledger: what sources state for each slot, every fact with its source, place and quote."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from zerolayer.decisions import cues
+from zerolayer.decisions.sentences import Part, find_cues, fold, split, stems
+from zerolayer.decisions.statements import statements_of
+from zerolayer.errors import ZerolayerError
+from zerolayer.readings import Slot
+from zerolayer.values import Value, find_values, value_from_json
+
+VERSION = 1
+
+
+@dataclass(frozen=True)
+class Source:
+    """A document: `kind` is the name that rules use, `date` ISO 8601, a larger rank is higher."""
+
+    id: str
+    kind: str
+    date: str | None
+    rank: int | None
+    text: str
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Source:
+        """Raises ZerolayerError if a key is missing or the text is empty."""
+        for key in ("id", "kind", "text"):
+            if not isinstance(data.get(key), str):
+                raise ZerolayerError(f"a source needs {key!r} as text, not {data.get(key)!r}")
+        if not data["text"].strip():
+            raise ZerolayerError(f"source {data['id']} is empty")
+        return cls(data["id"], data["kind"], data.get("date"), data.get("rank"), data["text"])
+
+
+@dataclass(frozen=True)
+class Fact:
+    """A source states `value` for a slot at text[start:end]; `scope` limits it to one case."""
+
+    slot: str
+    value: Value
+    source_id: str
+    start: int
+    end: int
+    quote: str
+    scope: str = ""
+
+
+@dataclass
+class Ledger:
+    """Facts of all sources, and what is needed of the sources to settle them."""
+
+    entries: list[Fact] = field(default_factory=list)
+    sources: dict[str, Source] = field(default_factory=dict)
+
+    @classmethod
+    def from_sources(
+        cls, sources: Sequence[Source], slots: Sequence[Slot], question: str | None = None
+    ) -> Ledger:
+        """Read the sources.
+
+        Args:
+            question: helps to find a clause that states the slot without naming it.
+        """
+        ledger = cls(sources={s.id: s for s in sources})
+        for source in sources:
+            for slot in slots:
+                ledger.entries += _facts(source, slot, question)
+        return ledger
+
+    def facts(self, slot: str) -> list[Fact]:
+        """The facts of one slot, in the order of sources and position."""
+        return [f for f in self.entries if f.slot == slot]
+
+    def to_json(self) -> dict[str, Any]:
+        """The facts, versioned; sources without their text."""
+        return {
+            "version": VERSION,
+            "sources": [
+                {"id": s.id, "kind": s.kind, "date": s.date, "rank": s.rank}
+                for s in self.sources.values()
+            ],
+            "facts": [
+                {
+                    "slot": f.slot,
+                    "type": f.value.type,
+                    "value": f.value.to_json(),
+                    "source": f.source_id,
+                    "start": f.start,
+                    "end": f.end,
+                    "quote": f.quote,
+                    "scope": f.scope,
+                }
+                for f in self.entries
+            ],
+        }
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Ledger:
+        """Raises ZerolayerError for another version."""
+        if data.get("version") != VERSION:
+            raise ZerolayerError(
+                f"ledger has version {data.get('version')!r}, this zerolayer reads {VERSION}"
+            )
+        return cls(
+            [
+                Fact(
+                    f["slot"],
+                    value_from_json(f["type"], f["value"]),
+                    f["source"],
+                    f["start"],
+                    f["end"],
+                    f["quote"],
+                    f["scope"],
+                )
+                for f in data["facts"]
+            ],
+            {
+                s["id"]: Source(s["id"], s["kind"], s["date"], s["rank"], " ")
+                for s in data["sources"]
+            },
+        )
+
+
+def _facts(source: Source, slot: Slot, question: str | None) -> list[Fact]:
+    parts = split(source.text)
+    facts = [
+        Fact(
+            slot.name,
+            said.value,
+            source.id,
+            said.start,
+            said.end,
+            source.text[part.start : part.end].strip(),
+            _scope(source.text[part.start : part.end], slot),
+        )
+        for part in parts
+        for said in statements_of(source.text, part, (slot,), source=True)[0]
+    ]
+    if not facts and question:
+        facts = _unnamed(source, slot, question, parts)
+    return facts
+
+
+def _unnamed(source: Source, slot: Slot, question: str, parts: Sequence[Part]) -> list[Fact]:
+    """A clause that answers the question in other words: one value, and shared content words."""
+    wanted = _content(question + " " + slot.name)
+    best: tuple[int, Part] | None = None
+    for part in parts:
+        body = source.text[part.start : part.end]
+        if len(find_values(body, {slot.type}, slot.choices)) != 1:
+            continue
+        shared = len(wanted & _content(body))
+        if shared >= 2 and (best is None or shared > best[0]):
+            best = (shared, part)
+    if best is None:
+        return []
+    part = best[1]
+    body = source.text[part.start : part.end]
+    value = find_values(body, {slot.type}, slot.choices)[0]
+    return [
+        Fact(
+            slot.name,
+            value.value,
+            source.id,
+            part.start + value.start,
+            part.start + value.end,
+            body.strip(),
+            _scope(body, slot),
+        )
+    ]
+
+
+def _content(text: str) -> set[str]:
+    folded = fold(text)
+    english = {s for s in stems(folded) if len(s) >= 3} - {
+        s for word in cues.GENERIC for s in (word, *stems(word))
+    }
+    chinese = re.findall(r"[\u4e00-\u9fff]+", folded)
+    return english | {run[i : i + 2] for run in chinese for i in range(len(run) - 1)}
+
+
+def _scope(body: str, slot: Slot) -> str:
+    """The phrase that limits a clause to one case, or nothing."""
+    folded = fold(body).strip()
+    named = find_cues(folded, (slot,))
+    if not named:
+        return ""
+    trailing = cues.TRAILING_CASE.search(folded)
+    if trailing:
+        return trailing[0]
+    head = folded[: named[0].start].strip(" ,，:：")
+    for pattern in (cues.LEADING_CASE, cues.LEADING_CASE_ZH):
+        match = pattern.match(head)
+        if match and not cues.UNIVERSAL.search(match[1]) and _limits(match[1], folded, head):
+            return match[1]
+    return ""
+
+
+def _limits(phrase: str, folded: str, head: str) -> bool:
+    """A leading case limits the clause where it says so, or stands before a comma."""
+    if cues.LIMITED.search(phrase):
+        return True
+    following = folded[folded.find(head) + len(head) :][:2] if head else ""
+    return following.startswith((",", "，"))

@@ -1,0 +1,72 @@
+"""The decision machine over finished text: find decisions, read them, judge them."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Sequence
+from typing import Final
+
+from zerolayer.decisions import cues
+from zerolayer.decisions.arbitration import settle
+from zerolayer.decisions.events import DecisionEvent
+from zerolayer.decisions.ledger import Ledger, Source
+from zerolayer.decisions.sentences import fold
+from zerolayer.decisions.statements import read_statements
+from zerolayer.readings import Reading, Slot
+from zerolayer.values import Text, Value, find_values, same
+
+# What `read_slot` gives where an answer says that the sources disagree.
+CONTESTED: Final = Text("contested")
+
+
+class DecisionMachine:
+    """Checks texts that come from anywhere against sources; needs no model."""
+
+    def __init__(self, readings: Sequence[Reading], slots: Sequence[Slot]) -> None:
+        self.readings = list(readings)
+        self.slots = list(slots)
+
+    def check(self, text: str, sources: Sequence[Source]) -> list[DecisionEvent]:
+        """Decision events of a text in order of position."""
+        ledger = Ledger.from_sources(sources, self.slots)
+        precedence = [r for r in self.readings if r.kind == "precedence"]
+        events = []
+        for said in read_statements(text, self.slots):
+            began = time.perf_counter()
+            found = settle(said.slot, ledger, precedence, question=text)
+            verdict = found.status
+            if found.status == "settled" and found.value is not None:
+                verdict = "consistent" if same(said.value, found.value) else "contradiction"
+            own = next((r for r in self.readings if r.slot and r.slot.name == said.slot), None)
+            events.append(
+                DecisionEvent(
+                    rule=own.rule if own else "",
+                    slot=said.slot,
+                    start=said.start,
+                    end=said.end,
+                    stated=said.value,
+                    settled=found.value,
+                    verdict=verdict,
+                    action="observe",
+                    sources=tuple(dict.fromkeys(f.source_id for f in found.facts)),
+                    microseconds=round((time.perf_counter() - began) * 1e6),
+                )
+            )
+        return events
+
+
+def read_slot(text: str, slot: Slot, question: str | None = None) -> list[Value]:
+    """The values that a short answer states for the slot it was asked about.
+
+    The slot's name may be missing ("It is 30 days."). [CONTESTED] where the answer says that the
+    sources disagree; empty where no value can be read.
+    """
+    folded = fold(text)
+    masked = re.sub(r"[*_]", " ", folded)
+    if any(p.search(masked) for p in cues.UNRESOLVED):
+        return [CONTESTED]
+    said = [s.value for s in read_statements(text, [slot])]
+    if said:
+        return said
+    return [f.value for f in find_values(text, {slot.type}, slot.choices)[:1]]

@@ -1,0 +1,180 @@
+"""Statements: places where a text gives a slot a value as holding.
+
+A sentence is masked first (values and slot names become single signs), so that the patterns of
+`cues` can say which values are denied, supposed, replaced or laid to a source that has lost.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from zerolayer.decisions import cues
+from zerolayer.decisions.sentences import Cue, Part, find_cues, fold, split
+from zerolayer.readings import Slot
+from zerolayer.values import Found, Value, find_values
+
+
+@dataclass(frozen=True)
+class Statement:
+    """`text[start:end]` states `value` for the slot."""
+
+    slot: str
+    value: Value
+    start: int
+    end: int
+
+
+def read_statements(text: str, slots: Sequence[Slot]) -> list[Statement]:
+    """Statements of a text in order; denied, supposed, asked and rejected values are left out."""
+    found: list[Statement] = []
+    last: int | None = None
+    header: list[str] = []
+    for part in split(text):
+        cells = _table_row(text, part)
+        if cells is not None and not header:
+            header = cells
+        said, last = statements_of(text, part, tuple(slots), last)
+        found += said
+    return sorted(found, key=lambda s: s.start)
+
+
+def _table_row(text: str, part: Part) -> list[str] | None:
+    line = text[part.start : part.end].strip()
+    return [c.strip() for c in line.split("|")] if line.count("|") >= 1 else None
+
+
+def statements_of(
+    text: str, part: Part, slots: tuple[Slot, ...], last: int | None = None, source: bool = False
+) -> tuple[list[Statement], int | None]:
+    """Statements of one part, and the slot that a following "it" would mean.
+
+    Args:
+        last: slot of the part before, for "The answer is …" after a question or a heading.
+        source: the part belongs to a source document, where a bare conflict of two values is
+            read as a replacement and not as a report.
+    """
+    body = text[part.start : part.end]
+    folded = fold(body)
+    named = find_cues(folded, slots)
+    if not named and last is not None and _refers(folded, slots[last], body):
+        named = [Cue(last, 0, 0)]
+    if not named:
+        return [], None
+    follow = named[-1].slot
+    if part.question:
+        return [], follow
+    values = _values(body, slots, {c.slot for c in named})
+    if not values:
+        return [], follow
+    masked, places = _mask(folded, values, named)
+    if not source and any(p.search(masked) for p in cues.UNRESOLVED):
+        return [], None
+    if any(p.search(masked) for p in cues.DENIED):
+        return [], follow
+    old = _excluded(masked, places, source)
+    alive = [v for i, v in enumerate(values) if i not in old]
+    pairs = _assign(alive, named, slots, masked)
+    return [
+        Statement(slots[s].name, v.value, part.start + v.start, part.start + v.end)
+        for s, v in pairs
+    ], follow
+
+
+def _refers(folded: str, slot: Slot, body: str) -> bool:
+    values = find_values(body, {slot.type}, slot.choices)
+    if not values:
+        return False
+    masked, _ = _mask(folded, values, [])
+    return any(p.search(masked.strip(" *_")) for p in cues.REFERENCE)
+
+
+def _values(body: str, slots: tuple[Slot, ...], wanted: set[int]) -> list[Found]:
+    kinds: dict[str, set[str]] = {}
+    for s in wanted:
+        kinds.setdefault(slots[s].type, set()).update(slots[s].choices)
+    found: list[Found] = []
+    for kind, choices in kinds.items():
+        found += find_values(body, {kind}, sorted(choices))
+    return sorted(found, key=lambda f: f.start)
+
+
+def _mask(
+    folded: str, values: Sequence[Found], named: Sequence[Cue]
+) -> tuple[str, dict[int, int]]:
+    """Values and names as single signs; places maps a sign's offset to the value's index."""
+    first = named[0].slot if named else -1
+    spans = [(v.start, v.end, cues.VALUE, i) for i, v in enumerate(values)]
+    spans += [
+        (c.start, c.end, cues.SLOT if c.slot == first else cues.OTHER, -1)
+        for c in named
+        if c.end > c.start
+        and not any(v.start < c.end and c.start < v.end for v in values)
+    ]
+    out: list[str] = []
+    places: dict[int, int] = {}
+    at = length = 0
+    for start, end, sign, index in sorted(spans):
+        if start < at:
+            continue
+        piece = re.sub(r"[*_]", " ", folded[at:start])
+        out += [piece, sign]
+        length += len(piece)
+        if index >= 0:
+            places[length] = index
+        length += 1
+        at = end
+    out.append(re.sub(r"[*_]", " ", folded[at:]))
+    return "".join(out), places
+
+
+def _excluded(masked: str, places: dict[int, int], source: bool) -> set[int]:
+    """Indices of values that are not stated here."""
+    old: set[int] = set()
+    for pattern in (*cues.OLD, *cues.SUPPOSED):
+        at = 0
+        while match := pattern.search(masked, at):
+            place = match.start("old")
+            if place in places:
+                old.add(places[place])
+            at = max(match.start() + 1, at + 1)
+    for pattern in cues.FORMER:
+        for match in pattern.finditer(masked):
+            index = places.get(match.start("old"))
+            if index is not None and len(set(places.values()) - old - {index}) >= 1:
+                old.add(index)
+    return old
+
+
+def _assign(
+    values: Sequence[Found], named: Sequence[Cue], slots: tuple[Slot, ...], masked: str
+) -> list[tuple[int, Found]]:
+    """Each value to the name that governs it."""
+    distinct = list(dict.fromkeys(c.slot for c in named))
+    if len(distinct) > 1 and any(p.search(masked) for p in cues.IN_ORDER):
+        fitting = [v for v in values]
+        if len(fitting) == len(distinct):
+            return list(zip(distinct, fitting, strict=True))
+    best: dict[int, tuple[float, Found]] = {}
+    for value in values:
+        ranked = sorted(
+            (_distance(value, cue, named), cue.slot)
+            for cue in named
+            if slots[cue.slot].type == value.value.type
+        )
+        if not ranked:
+            continue
+        distance, slot = ranked[0]
+        if slot not in best or distance < best[slot][0]:
+            best[slot] = (distance, value)
+    return sorted(((s, v) for s, (_, v) in best.items()), key=lambda p: p[1].start)
+
+
+def _distance(value: Found, cue: Cue, named: Sequence[Cue]) -> float:
+    """Characters between; a name of another slot in between weighs heavily, value first a little."""
+    low, high = (
+        (cue.end, value.start) if cue.start <= value.start else (value.end, cue.start)
+    )
+    between = sum(low <= other.start and other.end <= high for other in named if other is not cue)
+    return max(0, high - low) + 60 * between + (8 if cue.start > value.start else 0)
