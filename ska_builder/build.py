@@ -13,7 +13,7 @@ from torch import Tensor
 from ska_builder.anchors import rule as rule_anchors
 from ska_builder.anchors.heed import neutral_windows
 from ska_builder.contrast.pairs import neutral_text
-from ska_builder.language import Checked, check_text, format_diagnostic
+from ska_builder.language import Checked, check_text, format_diagnostic, read_norms
 from zerolayer import automaton
 from zerolayer.anchors import join
 from zerolayer.errors import ZerolayerError
@@ -185,3 +185,19 @@ def cached_build(
     target.parent.mkdir(parents=True, exist_ok=True)
     pack.save(target)
     return pack, False
+
+
+def rule_packs(model: Any, tokenizer: Any) -> Callable[[str], Pack]:
+    """Makes packs with the anchors of single rules, general text captured once."""
+    plain = neutral_capture(model, tokenizer)
+    print_of = fingerprint(model)
+    vocabulary = automaton.Vocabulary.from_tokenizer(tokenizer, model.config.vocab_size)
+
+    def make(rule: str) -> Pack:
+        made = [
+            rule_anchors.make(model, tokenizer, reading, rule, plain, i)
+            for i, reading in enumerate(read_norms([rule]))
+        ]
+        return Pack(print_of, vocabulary.fingerprint(), rule_anchors.fuse(made))
+
+    return make

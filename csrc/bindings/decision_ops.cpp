@@ -9,9 +9,9 @@ namespace zerolayer {
 namespace {
 
 Arena open(const Tensor& bytes, const char* name) {
-  STD_TORCH_CHECK(bytes.scalar_type() == ScalarType::Byte && bytes.dim() == 1 &&
-                      bytes.is_contiguous(),
-                  name, " must be a contiguous row of uint8");
+  STD_TORCH_CHECK(
+      bytes.scalar_type() == ScalarType::Byte && bytes.dim() == 1 && bytes.is_contiguous(), name,
+      " must be a contiguous row of uint8");
   Arena arena;
   const char* error = open_arena(bytes.data_ptr(), bytes.numel(), arena);
   STD_TORCH_CHECK(error == nullptr, name, ": ", error == nullptr ? "" : error);
@@ -43,9 +43,9 @@ Tensor scan_tokens(Tensor tokens, Tensor lengths, Tensor states, Tensor automato
   const int64_t rows = tokens.size(0), steps = tokens.size(1);
   STD_TORCH_CHECK(lengths.scalar_type() == ScalarType::Int && lengths.numel() == rows,
                   "lengths must be int32 [", rows, "]");
-  STD_TORCH_CHECK(states.scalar_type() == ScalarType::Int && states.numel() == rows &&
-                      states.is_contiguous(),
-                  "states must be contiguous int32 [", rows, "]");
+  STD_TORCH_CHECK(
+      states.scalar_type() == ScalarType::Int && states.numel() == rows && states.is_contiguous(),
+      "states must be contiguous int32 [", rows, "]");
   const Tensor t = torch::stable::contiguous(tokens), l = torch::stable::contiguous(lengths);
   auto* state = static_cast<int32_t*>(states.data_ptr());
   const auto* length = static_cast<const int32_t*>(l.data_ptr());
@@ -93,7 +93,8 @@ void bias_rows(T* logits, const int32_t* states, int64_t rows, int64_t width, in
     T* row = logits + b * stride;
     if (floor[s] == 0.0f) {
       for (int32_t i = from[s]; i < from[s + 1]; ++i)
-        if (entries[i].token < width) row[entries[i].token] = add(row[entries[i].token], entries[i].value);
+        if (entries[i].token < width)
+          row[entries[i].token] = add(row[entries[i].token], entries[i].value);
       continue;
     }
     // An allow list: entries are sorted by token, everything between them is forbidden.
@@ -139,8 +140,9 @@ void apply_decisions(Tensor logits, Tensor states, Tensor automaton,
 #else
       using Half = _Float16;
 #endif
-      return bias_rows(static_cast<Half*>(data), state, rows, width, stride, arena,
-                       [](Half a, float b) { return static_cast<Half>(static_cast<float>(a) + b); });
+      return bias_rows(
+          static_cast<Half*>(data), state, rows, width, stride, arena,
+          [](Half a, float b) { return static_cast<Half>(static_cast<float>(a) + b); });
     }
   }
 }

@@ -43,8 +43,9 @@ zerolayer::Arena opened(const std::string& data) {
 
 PYBIND11_MODULE(_host, m) {
   m.doc() = "Compiles phrases and renderings into token automata.";
-  py::class_<HeldVocabulary>(m, "Vocabulary")
-      .def(py::init([](const py::list& tokens) { return HeldVocabulary{vocabulary_of(tokens)}; }));
+  py::class_<HeldVocabulary>(m, "Vocabulary").def(py::init([](const py::list& tokens) {
+    return HeldVocabulary{vocabulary_of(tokens)};
+  }));
   m.def(
       "compile_triggers",
       [](const py::list& phrases, const HeldVocabulary& vocabulary) {
@@ -77,8 +78,7 @@ PYBIND11_MODULE(_host, m) {
       py::arg("renderings"), py::arg("values"), py::arg("leads"), py::arg("tails"),
       py::arg("vocabulary"), py::arg("bonus"));
   m.def("validate", [](const std::string& data) -> std::optional<std::string> {
-    const char* error =
-        zerolayer::validate_arena(data.data(), static_cast<int64_t>(data.size()));
+    const char* error = zerolayer::validate_arena(data.data(), static_cast<int64_t>(data.size()));
     return error == nullptr ? std::nullopt : std::optional<std::string>(error);
   });
   m.def("event_sets", [](const std::string& data) {

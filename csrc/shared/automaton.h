@@ -5,7 +5,8 @@
 //   classes  uint16 [tokens]          token -> class; tokens beyond the table reset
 //   root     int32  [classes]         next state of state 0
 //   rows     int32  [states + 1]      exceptions of a state: entries rows[s] .. rows[s + 1)
-//   entries  {int32 class, next} []   sorted by class; a class that is absent goes where root goes
+//   bases    int32  [states]          -1: an absent class goes where root goes; else to this state
+//   entries  {int32 class, next} []   sorted by class; see bases for absent classes
 //   events   int32  [states]          event set that ends on entering the state, or -1
 //   set_rows int32  [sets + 1], set_items int32 []    the triggers of each event set
 //   bias_rows int32 [states + 1]      bias entries of a state
@@ -32,7 +33,7 @@ struct ArenaHeader {
   int32_t start;
   int32_t reset;    // state after a token that is no text
   int32_t overlay;  // 1: an overlay arena
-  int64_t at_classes, at_root, at_rows, at_entries, at_events, at_set_rows, at_set_items,
+  int64_t at_classes, at_root, at_rows, at_bases, at_entries, at_events, at_set_rows, at_set_items,
       at_bias_rows, at_bias, at_floor, at_flags;
 };
 
@@ -74,7 +75,8 @@ struct Arena {
         high = middle;
     }
     if (low < rows[state + 1] && entries[low].cls == cls) return entries[low].next;
-    return at<int32_t>(header->at_root)[cls];
+    const int32_t base = at<int32_t>(header->at_bases)[state];
+    return base >= 0 ? base : at<int32_t>(header->at_root)[cls];
   }
 
   int32_t event(int32_t state) const { return at<int32_t>(header->at_events)[state]; }
@@ -107,10 +109,11 @@ inline const char* validate_arena(const void* data, int64_t bytes) {
   };
   const int64_t n = h.states;
   if (!inside(h.at_classes, h.tokens, 2) || !inside(h.at_root, h.classes, 4) ||
-      !inside(h.at_rows, n + 1, 4) || !inside(h.at_entries, h.entries, 8) ||
-      !inside(h.at_events, n, 4) || !inside(h.at_set_rows, int64_t(h.sets) + 1, 4) ||
-      !inside(h.at_set_items, h.set_items, 4) || !inside(h.at_bias_rows, n + 1, 4) ||
-      !inside(h.at_bias, h.biases, 8) || !inside(h.at_floor, n, 4) || !inside(h.at_flags, n, 1))
+      !inside(h.at_rows, n + 1, 4) || !inside(h.at_bases, n, 4) ||
+      !inside(h.at_entries, h.entries, 8) || !inside(h.at_events, n, 4) ||
+      !inside(h.at_set_rows, int64_t(h.sets) + 1, 4) || !inside(h.at_set_items, h.set_items, 4) ||
+      !inside(h.at_bias_rows, n + 1, 4) || !inside(h.at_bias, h.biases, 8) ||
+      !inside(h.at_floor, n, 4) || !inside(h.at_flags, n, 1))
     return "automaton has a table outside its bytes";
   auto state_ok = [&](int32_t s) { return s >= 0 && s < h.states; };
   auto rows_ok = [&](int64_t at, int64_t count, int32_t end) {
@@ -130,6 +133,9 @@ inline const char* validate_arena(const void* data, int64_t bytes) {
     if (!state_ok(a.at<int32_t>(h.at_root)[i])) return "automaton leads outside its states";
   for (int64_t i = 0; i < h.entries; ++i)
     if (!state_ok(a.at<ArenaEntry>(h.at_entries)[i].next))
+      return "automaton leads outside its states";
+  for (int64_t i = 0; i < n; ++i)
+    if (a.at<int32_t>(h.at_bases)[i] < -1 || a.at<int32_t>(h.at_bases)[i] >= h.states)
       return "automaton leads outside its states";
   for (int64_t i = 0; i < n; ++i)
     if (a.at<int32_t>(h.at_events)[i] < -1 || a.at<int32_t>(h.at_events)[i] >= h.sets)

@@ -219,11 +219,19 @@ def _precedence(rng: random.Random, n: int) -> list[Pair]:
 
 def _written(kind: str, rng: random.Random, n: int) -> list[Pair]:
     pairs = []
-    entries: Sequence[Sequence[str]] = _data(kind)
-    for j, (rule, holds, fails, rest, when, otherwise) in enumerate(entries):
+    for j, entry in enumerate(_data(kind)):
         names = _names(rng)
-        group = f"{kind}-{j}-{n}"
-        for fact, good, bad in ((holds, when, otherwise), (fails, otherwise, when)):
-            context = _fill(f"{fact} {rest}", names)
-            pairs.append(Pair(kind, rule, context, good, bad, f"{kind}-{j}", group))
+        if isinstance(entry, dict):
+            names |= {name: rng.choice(options) for name, options in entry.get("slots", {}).items()}
+            rule = entry["rule"]
+            cases = [(case["context"], case["good"], case["bad"]) for case in entry["cases"]]
+        else:
+            rule, holds, fails, rest, when, otherwise = entry
+            cases = [
+                (f"{holds} {rest}", when, otherwise),
+                (f"{fails} {rest}", otherwise, when),
+            ]
+        for text, good, bad in cases:
+            context = _fill(text, names)
+            pairs.append(Pair(kind, rule, context, good, bad, f"{kind}-{j}", f"{kind}-{j}-{n}"))
     return pairs

@@ -6,8 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from zerolayer.decisions import cues
-from zerolayer.decisions.ledger import Fact, Ledger, Source, _content
+from zerolayer.decisions.ledger import Fact, Ledger, Source, applies
 from zerolayer.decisions.sentences import fold
 from zerolayer.readings import Reading
 from zerolayer.values import Value, renderings, same
@@ -33,12 +32,12 @@ def settle(
     has no place in it. Facts limited to another case than the one asked about take no part.
     """
     language = "zh" if re.search(r"[\u4e00-\u9fff]", slot) else "en"
-    facts = [f for f in ledger.facts(slot) if not f.scope or _asked(f.scope, question)]
-    scoped = [f for f in facts if f.scope]
+    facts = [f for f in ledger.facts(slot) if applies(f, question)]
+    scoped = [f for f in facts if f.limited]
     if scoped:
         # The case that is asked about has clauses of its own in these sources.
         own = {f.source_id for f in scoped}
-        facts = [f for f in facts if f.scope or f.source_id not in own]
+        facts = [f for f in facts if f.limited or f.source_id not in own]
     if not facts:
         text = "资料中没有写明" if language == "zh" else "no source states it"
         return Settlement(slot, "unsupported", None, (), text)
@@ -50,7 +49,8 @@ def settle(
     why = ""
     if order:
         ranked = [(_place(ledger.sources[f.source_id].kind, order), f) for f in left]
-        if any(place is None for place, _ in ranked) and not _only_lower(ranked):
+        if any(place is None for place, _ in ranked):
+            # A kind outside the order cannot be compared with those inside it.
             return _contested(slot, facts, ledger, language)
         best = min(place for place, _ in ranked if place is not None)
         left = [f for place, f in ranked if place == best]
@@ -93,11 +93,6 @@ def _name(kind: str) -> str:
     return " ".join(w[:-1] if len(w) > 3 and w.endswith("s") else w for w in words)
 
 
-def _only_lower(ranked: Sequence[tuple[int | None, Fact]]) -> bool:
-    """Kinds outside the order cannot be compared with those inside it."""
-    return False
-
-
 def _ties(precedence: Sequence[Reading]) -> list[str]:
     ties: list[str] = []
     for reading in precedence:
@@ -115,23 +110,6 @@ def _part(facts: Sequence[Fact], tie: str, ledger: Ledger) -> list[Fact]:
         return list(facts)
     best = (min if tie == "earlier date" else max)(keys)  # type: ignore[type-var]
     return [f for f, k in zip(facts, keys, strict=True) if k == best]
-
-
-def _asked(scope: str, question: str | None) -> bool:
-    """Whether the question is about the case that a scope names, and does not leave it out."""
-    if not question:
-        return False
-    folded = fold(question)
-    for word in _content(scope):
-        at = folded.find(word)
-        if at < 0:
-            continue
-        if cues.LEAVES_OUT_BEFORE.search(folded[:at]):
-            return False
-        if cues.LEAVES_OUT_AFTER.search(folded[at + len(word) :]):
-            return False
-        return True
-    return False
 
 
 def _contested(slot: str, facts: Sequence[Fact], ledger: Ledger, language: str) -> Settlement:

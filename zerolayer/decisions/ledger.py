@@ -40,7 +40,11 @@ class Source:
 
 @dataclass(frozen=True)
 class Fact:
-    """A source states `value` for a slot at text[start:end]; `scope` limits it to one case."""
+    """A source states `value` for a slot at text[start:end].
+
+    `scope` is the phrase that names a case; `limited` tells that it says so in so many words
+    ("for samples only, …"), where "for adults the dose is …" may just be how the clause speaks.
+    """
 
     slot: str
     value: Value
@@ -49,6 +53,7 @@ class Fact:
     end: int
     quote: str
     scope: str = ""
+    limited: bool = False
 
 
 @dataclass
@@ -95,6 +100,7 @@ class Ledger:
                     "end": f.end,
                     "quote": f.quote,
                     "scope": f.scope,
+                    "limited": f.limited,
                 }
                 for f in self.entries
             ],
@@ -117,6 +123,7 @@ class Ledger:
                     f["end"],
                     f["quote"],
                     f["scope"],
+                    f["limited"],
                 )
                 for f in data["facts"]
             ],
@@ -137,7 +144,7 @@ def _facts(source: Source, slot: Slot, question: str | None) -> list[Fact]:
             said.start,
             said.end,
             source.text[part.start : part.end].strip(),
-            _scope(source.text[part.start : part.end], slot),
+            *_scope(source.text[part.start : part.end], slot),
         )
         for part in parts
         for said in statements_of(source.text, part, (slot,), source=True)[0]
@@ -171,40 +178,61 @@ def _unnamed(source: Source, slot: Slot, question: str, parts: Sequence[Part]) -
             part.start + value.start,
             part.start + value.end,
             body.strip(),
-            _scope(body, slot),
+            *_scope(body, slot),
         )
     ]
 
 
 def _content(text: str) -> set[str]:
+    """Stems of content words; of Chinese, pairs of neighbouring signs."""
     folded = fold(text)
     english = {s for s in stems(folded) if len(s) >= 3} - {
         s for word in cues.GENERIC for s in (word, *stems(word))
     }
-    chinese = re.findall(r"[\u4e00-\u9fff]+", folded)
+    chinese = re.findall(r"[\u4e00-\u9fff]+", cues.GENERIC_ZH.sub(" ", folded))
     return english | {run[i : i + 2] for run in chinese for i in range(len(run) - 1)}
 
 
-def _scope(body: str, slot: Slot) -> str:
-    """The phrase that limits a clause to one case, or nothing."""
+def _scope(body: str, slot: Slot) -> tuple[str, bool]:
+    """The phrase that names a case for which a clause speaks, and whether it limits it to that."""
     folded = fold(body).strip()
     named = find_cues(folded, (slot,))
     if not named:
-        return ""
-    trailing = cues.TRAILING_CASE.search(folded)
+        return "", False
+    head = folded[: named[0].start]
+    trailing = cues.TRAILING_CASE.search(folded, named[0].end)
     if trailing:
-        return trailing[0]
-    head = folded[: named[0].start].strip(" ,，:：")
+        return trailing[0], True
+    limited = head.rstrip().endswith((",", "，")) or bool(cues.LIMITED.search(head))
+    head = head.strip(" ,，:：")
     for pattern in (cues.LEADING_CASE, cues.LEADING_CASE_ZH):
         match = pattern.match(head)
-        if match and not cues.UNIVERSAL.search(match[1]) and _limits(match[1], folded, head):
-            return match[1]
-    return ""
+        if match and not cues.UNIVERSAL.search(match[1]):
+            return match[1], limited
+    return "", False
 
 
-def _limits(phrase: str, folded: str, head: str) -> bool:
-    """A leading case limits the clause where it says so, or stands before a comma."""
-    if cues.LIMITED.search(phrase):
+def applies(fact: Fact, question: str | None) -> bool:
+    """Whether a fact speaks of the case that is asked about.
+
+    A limited fact does where the question names its whole case and does not leave it out. Any
+    other fact does unless the question names a part of its case alone ("weak kidneys" against
+    "healthy kidneys").
+    """
+    wanted = _content(fact.scope)
+    if not wanted:
+        return not fact.limited
+    if not question:
+        return not fact.limited
+    folded = fold(question)
+    asked = _content(question)
+    shared = wanted & asked
+    for word in shared:
+        at = folded.find(word)
+        if cues.LEAVES_OUT_BEFORE.search(folded[:at]) or cues.LEAVES_OUT_AFTER.search(
+            folded[at + len(word) :]
+        ):
+            return False
+    if len(shared) >= 0.8 * len(wanted):
         return True
-    following = folded[folded.find(head) + len(head) :][:2] if head else ""
-    return following.startswith((",", "，"))
+    return not fact.limited and not shared

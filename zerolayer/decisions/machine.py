@@ -64,7 +64,7 @@ def read_slot(text: str, slot: Slot, question: str | None = None) -> list[Value]
     """
     folded = fold(text)
     masked = re.sub(r"[*_]", " ", folded)
-    if any(p.search(masked) for p in cues.UNRESOLVED):
+    if any(p.search(masked) for p in (*cues.OPEN, *cues.DISAGREE)):
         return [CONTESTED]
     said = [s.value for s in read_statements(text, [slot])]
     if said:

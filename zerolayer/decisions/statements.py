@@ -7,7 +7,7 @@ A sentence is masked first (values and slot names become single signs), so that 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from zerolayer.decisions import cues
@@ -69,10 +69,8 @@ def statements_of(
     if not values:
         return [], follow
     masked, places = _mask(folded, values, named)
-    if not source and any(p.search(masked) for p in cues.UNRESOLVED):
+    if not source and any(p.search(masked) for p in (*cues.OPEN, *cues.DISAGREE)):
         return [], None
-    if any(p.search(masked) for p in cues.DENIED):
-        return [], follow
     old = _excluded(masked, places, source)
     alive = [v for i, v in enumerate(values) if i not in old]
     pairs = _assign(alive, named, slots, masked)
@@ -132,19 +130,27 @@ def _mask(
 def _excluded(masked: str, places: dict[int, int], source: bool) -> set[int]:
     """Indices of values that are not stated here."""
     old: set[int] = set()
-    for pattern in (*cues.OLD, *cues.SUPPOSED):
-        at = 0
-        while match := pattern.search(masked, at):
-            place = match.start("old")
-            if place in places:
-                old.add(places[place])
-            at = max(match.start() + 1, at + 1)
+    for pattern in (*cues.OLD, *cues.SUPPOSED, *cues.DENIED):
+        for match in _matches(pattern, masked):
+            if "old" in pattern.groupindex:
+                covered = [match.start("old")]
+            else:
+                covered = [p for p in places if match.start() <= p < match.end()]
+            old.update(places[p] for p in covered if p in places)
     for pattern in cues.FORMER:
-        for match in pattern.finditer(masked):
+        for match in _matches(pattern, masked):
             index = places.get(match.start("old"))
             if index is not None and len(set(places.values()) - old - {index}) >= 1:
                 old.add(index)
     return old
+
+
+def _matches(pattern: re.Pattern[str], masked: str) -> Iterator[re.Match[str]]:
+    """All matches, overlapping ones too."""
+    at = 0
+    while at <= len(masked) and (match := pattern.search(masked, at)):
+        yield match
+        at = match.start() + 1
 
 
 def _assign(

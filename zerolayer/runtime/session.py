@@ -18,6 +18,8 @@ from zerolayer.decisions.arbitration import Settlement, settle
 from zerolayer.decisions.events import DecisionEvent
 from zerolayer.decisions.ledger import Ledger, Source
 from zerolayer.decisions.statements import read_statements
+from zerolayer.errors import ZerolayerError
+from zerolayer.pack import Pack
 from zerolayer.readings import Reading, Slot
 from zerolayer.values import Value, renderings, same
 
@@ -122,7 +124,7 @@ class Session:
         """
         Args:
             arena: the pack's automaton, uint8.
-            phrases: for each trigger of the automaton, the index of its plan.
+            phrases: for each trigger of the automaton, the index of its plan, or −1.
         """
         self.arena = arena
         self.phrases = list(phrases)
@@ -133,6 +135,7 @@ class Session:
         self.state = torch.full((1,), automaton.start_state(arena), dtype=torch.int32)
         self.overlay: Tensor | None = None
         self.overlay_state = torch.zeros(1, dtype=torch.int32)
+        self.done = b""
         self.tokens: list[int] = []
         self.text = ""
         self.read_to = 0  # the text before this offset has been read for statements
@@ -164,7 +167,9 @@ class Session:
         length = torch.ones(1, dtype=torch.int32)
         event = int(ops.scan_tokens(one, length, self.state, self.arena)[0, 0])
         if self.overlay is None and event >= 0:
-            self._trigger(self.plans[self.phrases[self.sets[event][-1]]])
+            plans = [self.phrases[t] for t in self.sets[event] if self.phrases[t] >= 0]
+            if plans:
+                self._trigger(self.plans[plans[-1]])
         self._advance_overlay(token)
         if self.text.endswith((".", "!", "?", "\n", "。", "！", "？")):
             return self._read()
@@ -181,6 +186,7 @@ class Session:
             plan.overlay = automaton.compile_overlay(plan.texts, self.vocabulary, bonus=bonus)
         self.acted.add(plan.slot.name)
         self.overlay = plan.overlay
+        self.done = automaton.done_flags(plan.overlay)
         start = automaton.start_state(plan.overlay)
         self.overlay_state = torch.full((1,), start, dtype=torch.int32)
 
@@ -189,7 +195,7 @@ class Session:
             return
         one, length = torch.tensor([[token]], dtype=torch.int32), torch.ones(1, dtype=torch.int32)
         ops.scan_tokens(one, length, self.overlay_state, self.arena, self.overlay)
-        if automaton.is_done(self.overlay, int(self.overlay_state[0])):
+        if self.done[int(self.overlay_state[0])]:
             self.overlay = None
 
     def adjust(self, logits: Tensor) -> None:
@@ -270,3 +276,31 @@ def _verdict(stated: Value, found: Settlement) -> str:
     if found.status != "settled" or found.value is None:
         return found.status
     return "consistent" if same(stated, found.value) else "contradiction"
+
+
+def session_for(
+    pack: Pack,
+    model: Any,
+    tokenizer: Any,
+    sources: Sequence[Source],
+    question: str | None = None,
+) -> Session:
+    """The session of one request with a pack.
+
+    Raises:
+        ZerolayerError: the pack was built for another tokenizer, or its automaton is damaged.
+    """
+    vocabulary = automaton.Vocabulary.from_tokenizer(tokenizer, model.config.vocab_size)
+    if vocabulary.fingerprint() != pack.tokenizer:
+        raise ZerolayerError(
+            "pack was built for another tokenizer (their tokens' bytes differ); "
+            "build it again with this model"
+        )
+    plans = make_plans(pack.readings, pack.slots, sources, question)
+    index = {p.slot.name: i for i, p in enumerate(plans)}
+    arena = pack.automaton
+    if arena is None:
+        arena = automaton.compile_triggers([], vocabulary)
+    automaton.validate(arena)
+    phrases = [index.get(t.get("slot", ""), -1) for t in pack.triggers]
+    return Session(arena, phrases, plans, vocabulary, tokenizer)
