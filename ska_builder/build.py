@@ -22,7 +22,7 @@ from zerolayer.pack import Pack
 from zerolayer.readings import Reading, Slot
 
 BUILDER = "ska-build 0.1"
-NEUTRAL_ROWS, NEUTRAL_TOKENS = 12, 128
+NEUTRAL_ROWS, NEUTRAL_TOKENS = 8, 128
 
 
 def read_rules(path: Path) -> str:

@@ -87,7 +87,7 @@ def build(
 @cli.command()
 @click.option("--model", "name", default="smollm2", show_default=True)
 @click.option("-o", "--output", required=True, type=click.Path(path_type=Path))
-@click.option("--steps", default=360, show_default=True, type=click.IntRange(1, 100_000))
+@click.option("--steps", default=400, show_default=True, type=click.IntRange(1, 100_000))
 @click.option("--pairs", default=8, show_default=True, help="Contrast pairs per step.")
 @click.option("--anchors", default=4, show_default=True, type=click.IntRange(1, 64))
 @click.option("--seed", default=0, show_default=True)
@@ -106,9 +106,9 @@ def heed(
         raise ZerolayerError(f"cannot write {output}: there is no folder {output.parent}")
     model, tokenizer = load_model(name)
     settings = Settings(anchors=anchors, steps=steps, pairs=pairs, seed=seed)
-    lines: list[dict[str, float]] = []
+    lines: list[dict[str, Any]] = []
 
-    def note(entry: dict[str, float]) -> None:
+    def note(entry: dict[str, Any]) -> None:
         lines.append(entry)
         if log:
             with log.open("a", encoding="utf-8") as file:

@@ -69,16 +69,18 @@ def subject(reading: Reading) -> str:
 
 
 @torch.no_grad()
-def capture(model: Any, ids: Tensor, outputs: bool = False) -> tuple[list[Tensor], Tensor]:
-    """x̂ (or the norms' outputs) of every layer, [B, T, d] each, and the last hidden state."""
-    seen: list[Tensor] = []
+def capture(model: Any, ids: Tensor) -> tuple[list[Tensor], list[Tensor], Tensor]:
+    """x̂ and outputs of every norm, [B, T, d] each and fp32, and the last hidden state."""
+    xhat: list[Tensor] = []
+    outputs: list[Tensor] = []
     handles = []
     for norm in norm_modules(model).values():
 
         def keep(
             module: nn.Module, args: tuple[Tensor], output: Tensor, eps: float = norm_eps(norm)
         ) -> None:
-            seen.append(output.float() if outputs else normalized(args[0], eps))
+            xhat.append(normalized(args[0], eps))
+            outputs.append(output.float())
 
         handles.append(norm.register_forward_hook(keep))
     try:
@@ -86,13 +88,13 @@ def capture(model: Any, ids: Tensor, outputs: bool = False) -> tuple[list[Tensor
     finally:
         for handle in handles:
             handle.remove()
-    return seen, last
+    return xhat, outputs, last
 
 
 @torch.no_grad()
 def neutral(model: Any, ids: Tensor) -> Neutral:
     """Capture general text; ids int64 [B, T]."""
-    xhat, last = capture(model, ids)
+    xhat, _, last = capture(model, ids)
     flat = [x.reshape(-1, x.shape[-1]) for x in xhat]
     whitening = []
     for rows in flat:
@@ -119,8 +121,7 @@ def make(
     if not name or reading.kind == "precedence":
         made.reason = "settled by arbitration; nothing for anchors to learn"
         return made
-    parts = carriers(reading.language)
-    rows = {p: [_rows(model, tokenizer, c, name, prose) for c in parts[p]] for p in parts}
+    rows = _rows(model, tokenizer, carriers(reading.language), name, prose)
     layers = list(norm_modules(model))
     found: list[tuple[float, int, AnchorSet]] = []
     for i in range(len(layers)):
@@ -146,26 +147,45 @@ def make(
     return made
 
 
+Rows = dict[str, list[tuple[list[Tensor], list[Tensor]]]]
+
+
 def _rows(
-    model: Any, tokenizer: Any, carrier: str, name: str, prose: str
-) -> tuple[list[Tensor], list[Tensor]]:
-    """At the end of the subject in a carrier: x̂ without the rule, and what the rule changes."""
-    text = carrier.format(name=name)
-    upto = carrier[: carrier.index("{name}")] + name
-    position = len(tokenizer(upto).input_ids) - 1
-    plain_ids = tokenizer(text).input_ids
-    ruled_ids = tokenizer(with_rule(prose, text)).input_ids
-    back = len(plain_ids) - position  # counted from the end, where both texts are the same
-    xhat, _ = capture(model, torch.tensor([plain_ids]))
-    without, _ = capture(model, torch.tensor([plain_ids]), outputs=True)
-    ruled, _ = capture(model, torch.tensor([ruled_ids]), outputs=True)
-    differences = [r[0, -back:] - w[0, -back:] for r, w in zip(ruled, without, strict=True)]
-    return [x[0, -back] for x in xhat], [d.mean(0) for d in differences]
+    model: Any, tokenizer: Any, parts: dict[str, list[str]], name: str, prose: str
+) -> Rows:
+    """At the end of the subject in each carrier: x̂ without the rule, and what the rule changes.
+
+    All carriers go through the model at once, padded to the right: a causal model's tokens do not
+    see what comes after them.
+    """
+    listed = [(part, carrier) for part in parts for carrier in parts[part]]
+    texts = [carrier.format(name=name) for _, carrier in listed]
+    plain = [tokenizer(text).input_ids for text in texts]
+    ruled = [tokenizer(with_rule(prose, text)).input_ids for text in texts]
+    xhat, without, _ = capture(model, _padded(plain))
+    _, under, _ = capture(model, _padded(ruled))
+    rows: Rows = {part: [] for part in parts}
+    for i, (part, carrier) in enumerate(listed):
+        upto = carrier[: carrier.index("{name}")] + name
+        at = len(tokenizer(upto).input_ids) - 1
+        end, ruled_end = len(plain[i]), len(ruled[i])
+        back = end - at  # counted from the end, where both texts are the same
+        change = [
+            (u[i, ruled_end - back : ruled_end] - w[i, at:end]).mean(0)
+            for u, w in zip(under, without, strict=True)
+        ]
+        rows[part].append(([x[i, at] for x in xhat], change))
+    return rows
+
+
+def _padded(rows: Sequence[Sequence[int]]) -> Tensor:
+    width = max(map(len, rows))
+    return torch.tensor([[*row, *[0] * (width - len(row))] for row in rows])
 
 
 def _fit(
     i: int,
-    rows: dict[str, list[tuple[list[Tensor], list[Tensor]]]],
+    rows: Rows,
     plain: Neutral,
     index: int,
 ) -> tuple[AnchorSet, float]:

@@ -8,7 +8,7 @@ condition holds or it does not, and the continuations change places.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -221,17 +221,17 @@ def _written(kind: str, rng: random.Random, n: int) -> list[Pair]:
     pairs = []
     for j, entry in enumerate(_data(kind)):
         names = _names(rng)
-        if isinstance(entry, dict):
-            names |= {name: rng.choice(options) for name, options in entry.get("slots", {}).items()}
-            rule = entry["rule"]
-            cases = [(case["context"], case["good"], case["bad"]) for case in entry["cases"]]
-        else:
-            rule, holds, fails, rest, when, otherwise = entry
-            cases = [
-                (f"{holds} {rest}", when, otherwise),
-                (f"{fails} {rest}", otherwise, when),
-            ]
-        for text, good, bad in cases:
-            context = _fill(text, names)
-            pairs.append(Pair(kind, rule, context, good, bad, f"{kind}-{j}", f"{kind}-{j}-{n}"))
+        names |= {name: rng.choice(options) for name, options in entry.get("slots", {}).items()}
+        for case in entry["cases"]:
+            pairs.append(
+                Pair(
+                    kind,
+                    _fill(entry["rule"], names),
+                    _fill(case["context"], names),
+                    " " + _fill(case["good"], names),
+                    " " + _fill(case["bad"], names),
+                    f"{kind}-{j}",
+                    f"{kind}-{j}-{n}",
+                )
+            )
     return pairs

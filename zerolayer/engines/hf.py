@@ -90,11 +90,11 @@ def generate(
     while spent < max_new_tokens:
         out = model(
             input_ids=torch.tensor([pending]),
-            past_key_values=cache,
+            cache=cache,
             use_cache=True,
             logits_to_keep=1,
         )
-        cache = out.past_key_values
+        cache = out.cache
         logits = out.logits[:, -1].float()
         if session is not None:
             session.adjust(logits)
