@@ -14,6 +14,7 @@ from ska_builder.anchors import rule as rule_anchors
 from ska_builder.anchors.heed import neutral_windows
 from ska_builder.contrast.pairs import neutral_text
 from ska_builder.language import Checked, check_text, format_diagnostic, read_norms
+from ska_builder.language.files import read_text
 from zerolayer import automaton
 from zerolayer.anchors import join
 from zerolayer.errors import ZerolayerError
@@ -25,31 +26,13 @@ BUILDER = "ska-build 0.1"
 NEUTRAL_ROWS, NEUTRAL_TOKENS = 8, 128
 
 
-def read_rules(path: Path) -> str:
-    """The text of a rules file.
-
-    Raises:
-        ZerolayerError: missing, larger than 1 MB, or not UTF-8.
-    """
-    if not path.is_file():
-        raise ZerolayerError(f"no rules file at {path}")
-    if path.stat().st_size > 1_000_000:
-        raise ZerolayerError(f"{path} is larger than 1 MB; split it into several rules files")
-    try:
-        return path.read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        raise ZerolayerError(
-            f"{path} is not UTF-8 (byte {error.start}); save it as UTF-8"
-        ) from error
-
-
 def checked_rules(path: Path) -> Checked:
     """Read and check a rules file.
 
     Raises:
         ZerolayerError: the file has errors; the message shows each with its line.
     """
-    text = read_rules(path)
+    text = read_text(str(path))
     checked = check_text(text, str(path))
     errors = [d for d in checked.diagnostics if d.severity == "error"]
     if errors:
@@ -76,13 +59,13 @@ def slots_of(readings: Sequence[Reading]) -> list[Slot]:
 
 def triggers_of(readings: Sequence[Reading], slots: Sequence[Slot]) -> list[dict[str, Any]]:
     """Trigger phrases: each slot's names, each definition's term."""
-    triggers: list[dict[str, Any]] = [
-        {"slot": s.name, "phrases": [s.name, *s.also]} for s in slots
-    ]
+    triggers: list[dict[str, Any]] = [{"slot": s.name, "phrases": [s.name, *s.also]} for s in slots]
     for reading in readings:
         if reading.kind == "definition":
             also = list(reading.details.get("also", ()))
-            triggers.append({"term": reading.details["term"], "phrases": [reading.details["term"], *also]})
+            triggers.append(
+                {"term": reading.details["term"], "phrases": [reading.details["term"], *also]}
+            )
     return triggers
 
 
@@ -153,9 +136,7 @@ def _anchors(
     made = []
     for i, reading in enumerate(checked.readings):
         say(f"anchors: {reading.rule}", i, len(checked.readings))
-        made.append(
-            rule_anchors.make(model, tokenizer, reading, prose[reading.rule], plain, i)
-        )
+        made.append(rule_anchors.make(model, tokenizer, reading, prose[reading.rule], plain, i))
     say("anchors", len(checked.readings), len(checked.readings))
     return made
 
@@ -176,9 +157,11 @@ def cached_build(
 ) -> tuple[Pack, bool]:
     """Build, or take the pack of the same rules, model and builder from the user's cache."""
     checked = checked_rules(path)
-    source = read_rules(path)
+    source = read_text(str(path))
     stamp = f"{BUILDER}|{source}|{fingerprint(model)}|{heed.calibration if heed else None}"
-    target = cache_dir() / "packs" / f"{hashlib.sha256(stamp.encode()).hexdigest()[:24]}.safetensors"
+    target = (
+        cache_dir() / "packs" / f"{hashlib.sha256(stamp.encode()).hexdigest()[:24]}.safetensors"
+    )
     if target.is_file():
         return Pack.load(target), True
     pack = build(checked, model, tokenizer, source, heed, progress=progress)

@@ -53,7 +53,8 @@ def build(
     import torch
 
     from ska_builder.build import build as compile_rules
-    from ska_builder.build import checked_rules, read_rules
+    from ska_builder.build import checked_rules
+    from ska_builder.language.files import read_text
     from ska_builder.packs import shipped_heed
     from zerolayer.models import load_model
 
@@ -71,7 +72,7 @@ def build(
             checked,
             model,
             tokenizer,
-            read_rules(rules),
+            read_text(str(rules)),
             None if no_anchors else shipped_heed(name, model),
             with_anchors=not no_anchors,
             progress=say,

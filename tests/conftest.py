@@ -59,7 +59,17 @@ def byte_fallback() -> Any:
     pieces = {"<unk>": 0, "<s>": 1, "</s>": 2}
     for b in range(256):
         pieces[f"<0x{b:02X}>"] = len(pieces)
-    for word in ["\u2581", "\u2581the", "\u2581payment", "\u2581rent", "s", "term", "付款", "期", "\u2581is"]:
+    for word in [
+        "\u2581",
+        "\u2581the",
+        "\u2581payment",
+        "\u2581rent",
+        "s",
+        "term",
+        "付款",
+        "期",
+        "\u2581is",
+    ]:
         pieces[word] = len(pieces)
     for c in "abcdefghijklmnopqrstuvwxyzTRPE.,:0123456789":
         pieces.setdefault(c, len(pieces))

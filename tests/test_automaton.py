@@ -47,7 +47,15 @@ def oracle(data: bytes) -> list[tuple[int, int]]:
                 for m in re.finditer(rb"(?=(" + body + rb"))", folded, re.IGNORECASE):
                     if re.fullmatch(WORD, data[m.start(1) - 1 : m.start(1)]):
                         continue
-                    for tail in (b"", b"s", b"es", b"'s", b"\xe2\x80\x99s", b"s'", b"s\xe2\x80\x99"):
+                    for tail in (
+                        b"",
+                        b"s",
+                        b"es",
+                        b"'s",
+                        b"\xe2\x80\x99s",
+                        b"s'",
+                        b"s\xe2\x80\x99",
+                    ):
                         end = m.end(1)
                         if folded[end : end + len(tail)].lower() != tail:
                             continue
@@ -66,7 +74,7 @@ def stream(vocabulary: automaton.Vocabulary, rng: random.Random, length: int) ->
     by_bytes = {t: i for i, t in enumerate(vocabulary.token_bytes) if t}
     longest = max(map(len, by_bytes))
     tokens: list[int] = []
-    pieces = ["payment period", "Payment\n terms", "rent", "RENT's", "付款期限", " ", "parent", "notice  period", ".", "rental", "ｒｅｎｔ", "es"]  # fmt: skip
+    pieces = ["payment period", "Payment\n terms", "rent", "RENT's", "付款期限", " ", "parent", "notice  period", ".", "rental", "ｒｅｎｔ", "es"]  # fmt: skip  # noqa: E501
     while len(tokens) < length:
         if rng.random() < 0.35:
             tokens.append(rng.randrange(len(vocabulary.token_bytes)))
@@ -138,7 +146,9 @@ def test_scan_in_pieces_equals_whole(vocabulary: automaton.Vocabulary, arena: Te
     want = ops.scan_tokens(tokens, lengths, whole, arena)
     got = torch.cat(
         [
-            ops.scan_tokens(part, torch.full((20,), part.shape[1], dtype=torch.int32), pieces, arena)
+            ops.scan_tokens(
+                part, torch.full((20,), part.shape[1], dtype=torch.int32), pieces, arena
+            )
             for part in tokens.split([1, 7, 2, 30], dim=1)
         ],
         dim=1,
@@ -198,17 +208,25 @@ def test_overlay_lets_only_renderings_through(
         else:
             raise AssertionError(f"no end: {text!r}")
         said = text.lstrip(b" *").decode("utf-8", "replace")
-        match = next((r for r in sorted(renderings, key=len, reverse=True) if said.startswith(r)), "")
+        match = next(
+            (r for r in sorted(renderings, key=len, reverse=True) if said.startswith(r)), ""
+        )
         assert match, text
         seen.add(match)
     assert {"45 days", "4 5"} <= seen
 
 
 def test_overlay_keeps_a_value_from_growing(byte_level: Any) -> None:
-    """"500,000" must not go on as "500,000,000", "500,000 million" or "5000"."""
+    """ "500,000" must not go on as "500,000,000", "500,000 million" or "5000"."""
     vocabulary = automaton.Vocabulary.from_tokenizer(byte_level)
     overlay = automaton.compile_overlay(["USD 500,000"], vocabulary)
-    for tail, allowed in [(",000", False), (" million", False), ("0", False), (".", True), (" a", True)]:
+    for tail, allowed in [
+        (",000", False),
+        (" million", False),
+        ("0", False),
+        (".", True),
+        (" a", True),
+    ]:
         state = torch.full((1,), automaton.start_state(overlay), dtype=torch.int32)
         one = torch.ones(1, dtype=torch.int32)
         dead = False
@@ -230,7 +248,10 @@ def test_steer_favours_and_forbids_nothing(byte_level: Any) -> None:
     logits = torch.zeros(1, len(vocabulary.token_bytes))
     ops.apply_decisions(logits, state, overlay, overlay)
     assert logits.isfinite().all()
-    assert logits[0, byte_level("4").input_ids[0]] == 4.0 and logits[0, byte_level("7").input_ids[0]] == 0
+    assert (
+        logits[0, byte_level("4").input_ids[0]] == 4.0
+        and logits[0, byte_level("7").input_ids[0]] == 0
+    )
 
 
 def test_damaged_arena_is_refused(arena: Tensor) -> None:

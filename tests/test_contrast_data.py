@@ -20,7 +20,7 @@ def groups() -> dict[str, list[Pair]]:
 
 
 def test_no_fixed_habit_can_win() -> None:
-    """In a group each continuation is right as often as wrong, and stands first as often as last."""
+    """In a group each continuation is right as often as wrong, and first as often as last."""
     for name, pairs in groups().items():
         good = sorted(p.good for p in pairs)
         assert good == sorted(p.bad for p in pairs), name

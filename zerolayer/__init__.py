@@ -1,8 +1,8 @@
 """zerolayer: rules in plain language for open-weights language models.
 
-    model, tokenizer = zerolayer.load_model("smollm2")
-    with zerolayer.attach(model, zerolayer.Pack.load("pack.safetensors")):
-        ...
+model, tokenizer = zerolayer.load_model("smollm2")
+with zerolayer.attach(model, zerolayer.Pack.load("pack.safetensors")):
+    ...
 """
 
 from __future__ import annotations

@@ -68,10 +68,11 @@ def join(first: AnchorSet | None, second: AnchorSet | None) -> AnchorSet | None:
         return first or second
     deltas = [s.delta_weight for s in (first, second) if s.delta_weight is not None]
     joined = AnchorSet(
-        *(
-            torch.cat([getattr(first, name), getattr(second, name)])
-            for name in ("keys", "values", "thresholds", "gains", "rule")
-        ),
+        keys=torch.cat([first.keys, second.keys]),
+        values=torch.cat([first.values, second.values]),
+        thresholds=torch.cat([first.thresholds, second.thresholds]),
+        gains=torch.cat([first.gains, second.gains]),
+        rule=torch.cat([first.rule, second.rule]),
         delta_weight=sum(deltas[1:], deltas[0]) if deltas else None,
     )
     if joined.count > MAX_ANCHORS:
@@ -140,5 +141,5 @@ def normalized(x: Tensor, eps: float) -> Tensor:
 
 def gated_part(xhat: Tensor, keys: Tensor, values: Tensor, tau: Tensor, gains: Tensor) -> Tensor:
     """Σ_k gain_k · relu(s_k) · value_k in plain torch, for fitting; [..., d]."""
-    scores = xhat @ keys.t() / keys.shape[1] ** 0.5 - tau
+    scores: Tensor = xhat @ keys.t() / float(keys.shape[1] ** 0.5) - tau
     return (scores.relu() * gains) @ values

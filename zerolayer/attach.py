@@ -119,7 +119,10 @@ def _hook(
                 f"anchors are on {keys.device}, the hidden states on {x.device}; "
                 "attach the pack after the model has been moved"
             )
-        return ops.ska_anchor_delta(x, output, keys, values, thresholds, gains, None, None, eps)
+        result: Tensor = ops.ska_anchor_delta(
+            x, output, keys, values, thresholds, gains, None, None, eps
+        )
+        return result
 
     return add
 

@@ -104,7 +104,9 @@ def _reader(data: dict[str, Any]) -> Any:
     model = data.get("model", {})
     if "ByteLevel" in steps:
         table = _byte_level()
-        return lambda text: bytes(table[c] for c in text) if all(c in table for c in text) else text.encode()  # noqa: E501
+        return lambda text: (
+            bytes(table[c] for c in text) if all(c in table for c in text) else text.encode()
+        )
     if model.get("type") == "WordPiece":
         prefix = model.get("continuing_subword_prefix", "##")
         return lambda text: (
@@ -160,7 +162,9 @@ def compile_triggers(phrases: Sequence[Sequence[str]], vocabulary: Vocabulary) -
         raise ZerolayerError(f"triggers cannot be compiled: {error}") from error
 
 
-def _phrase(trigger: int, form: str) -> tuple[int, list[tuple[list[bytes], bool, bool]], bool, bool]:
+def _phrase(
+    trigger: int, form: str
+) -> tuple[int, list[tuple[list[bytes], bool, bool]], bool, bool]:
     positions: list[tuple[list[bytes], bool, bool]] = []
     for piece in re.findall(r"\s+|.", form, re.DOTALL):
         if piece.isspace():

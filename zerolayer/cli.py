@@ -221,9 +221,7 @@ def evaluate(
             run_set = answers.conflicts if which == "conflicts" else answers.dialogues
             pack = pack or _heed(name, model)
             task = bar.add_task(which, total=len(items) * len(chosen))
-            result = run_set(
-                model, tokenizer, items, chosen, pack, lambda n: bar.advance(task, n)
-            )
+            result = run_set(model, tokenizer, items, chosen, pack, lambda n: bar.advance(task, n))
     _print({"set": which, "n": len(items), "model": name, "dtype": dtype, "arms": result}, as_json)
 
 

@@ -95,9 +95,7 @@ def _ask(
         for question, lead in bar.track(QUESTIONS, description="answers"):
             prompt = chat_prompt(tokenizer, question_prompt((), source_block(sources), question))
             ends = ("\n",)
-            plain = generate(
-                model, tokenizer, prompt, lead=lead, max_new_tokens=32, stop=ends
-            )
+            plain = generate(model, tokenizer, prompt, lead=lead, max_new_tokens=32, stop=ends)
             session = session_for(pack, model, tokenizer, sources, question)
             with attach(model, pack):
                 guarded = generate(

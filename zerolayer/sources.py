@@ -1,11 +1,11 @@
 """Source documents from files: Markdown or text, with an optional front matter.
 
-    ---
-    id: A1
-    kind: amendment
-    date: 2025-06-15
-    rank: 2
-    ---
+---
+id: A1
+kind: amendment
+date: 2025-06-15
+rank: 2
+---
 """
 
 from __future__ import annotations

@@ -25,7 +25,6 @@ from ska_builder.contrast.pairs import Pair
 from zerolayer.anchors import AnchorSet, gated_part, norm_eps, norm_modules, normalized
 from zerolayer.scoring import Batch, collate, encode, log_probs
 
-
 # How often a kind is drawn: those that a small model can learn to generalise come more often.
 WEIGHTS = {
     "consistency": 2,
@@ -145,7 +144,9 @@ def start_keys(
         for text in (with_rule(pair.rule, pair.context), pair.context):
             model.get_decoder()(torch.tensor([tokenizer(text).input_ids]), use_cache=False)
         n = len(tokenizer(pair.context).input_ids) // 2
-        taken = torch.stack([torch.stack([s[0][0, -n:].mean(0), s[1][0, -n:].mean(0)]) for s in store])
+        taken = torch.stack(
+            [torch.stack([s[0][0, -n:].mean(0), s[1][0, -n:].mean(0)]) for s in store]
+        )
         means.append(taken)
         tails.append((torch.stack([s[0][0, -1] for s in store]), taken[:, 1]))
         for s in store:
@@ -196,7 +197,9 @@ def train(
     optimizer = torch.optim.AdamW(heed.parameters(), lr=settings.learning_rate, weight_decay=0.0)
     done = _resume(heed, optimizer, checkpoint, settings)
     if not done:
-        sample = [rng.choice(groups[k][rng.randrange(len(groups[k]))]) for k in groups for _ in range(6)]
+        sample = [
+            rng.choice(groups[k][rng.randrange(len(groups[k]))]) for k in groups for _ in range(6)
+        ]
         start_keys(model, tokenizer, heed, sample, windows[:12], settings)
     pad = tokenizer.pad_token_id or 0
     for step in progress(range(done, settings.steps)):
@@ -209,10 +212,10 @@ def train(
             group["lr"] = settings.learning_rate * _schedule(step, settings)
         margin = _margins(model, batch)
         loss = F.softplus(-margin).mean()
-        loss.backward()
+        torch.autograd.backward(loss)
         chosen = windows[[rng.randrange(len(windows)) for _ in range(settings.neutral_rows)]]
         kl = _neutral_kl(model, heed, chosen)
-        (settings.kl_weight * kl).backward()
+        torch.autograd.backward(settings.kl_weight * kl)
         nn.utils.clip_grad_norm_(heed.parameters(), 1.0)
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
@@ -316,5 +319,3 @@ def _resume(
                 "exp_avg_sq": tensors[f"exp_avg_sq.{name}"],
             }
     return step
-
-

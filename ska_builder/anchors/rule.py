@@ -150,9 +150,7 @@ def make(
 Rows = dict[str, list[tuple[list[Tensor], list[Tensor]]]]
 
 
-def _rows(
-    model: Any, tokenizer: Any, parts: dict[str, list[str]], name: str, prose: str
-) -> Rows:
+def _rows(model: Any, tokenizer: Any, parts: dict[str, list[str]], name: str, prose: str) -> Rows:
     """At the end of the subject in each carrier: x̂ without the rule, and what the rule changes.
 
     All carriers go through the model at once, padded to the right: a causal model's tokens do not
@@ -197,7 +195,9 @@ def _fit(
     background = plain.xhat[i] @ key / root
     inside = train @ key / root
     # Halfway between the subject and general text, but never where more than 1 % would open.
-    tau = torch.maximum(background.quantile(1 - OPEN_ROWS / 2), (inside.min() + background.max()) / 2)
+    tau = torch.maximum(
+        background.quantile(1 - OPEN_ROWS / 2), (inside.min() + background.max()) / 2
+    )
     held = torch.stack([r[0][i] for r in rows["validate"]]) @ key / root
     hits, false = float((held > tau).sum()), float((background > tau).sum())
     f1 = 2 * hits / max(1.0, len(held) + hits + false * len(held) / len(background))

@@ -108,7 +108,9 @@ def _article(text: str) -> str:
     """`a` before a vowel letter becomes `an`; the data are written with `a`."""
     words = text.split(" ")
     for i, word in enumerate(words[:-1]):
-        if (word == "a" or (word == "A" and i == 0)) and words[i + 1].strip("*“\"")[:1].lower() in "aeio":
+        if (word == "a" or (word == "A" and i == 0)) and words[i + 1].strip('*“"')[
+            :1
+        ].lower() in "aeio":
             words[i] = word + "n"
     return " ".join(words)
 
@@ -140,7 +142,9 @@ def values(kind: str, rng: random.Random, count: int = 2, unit: str = "") -> lis
         form = rng.choice(["{d} {m} {y}", "{m} {d}, {y}", "{d} {m}"])
         return [form.format(d=d, m=month, y=year) for d in days]
     if kind == "time":
-        return [f"{h}:{rng.choice(['00', '15', '30', '45'])}" for h in rng.sample(range(6, 23), count)]
+        return [
+            f"{h}:{rng.choice(['00', '15', '30', '45'])}" for h in rng.sample(range(6, 23), count)
+        ]
     if max(numbers) <= 20 and rng.random() < 0.4:
         return [f"{WORDS[n]} {unit}".strip() for n in numbers]
     return [f"{n} {unit}".strip() for n in numbers]
@@ -162,7 +166,15 @@ def _consistency(rng: random.Random, n: int) -> list[Pair]:
             for ordered in (facts, facts[::-1]):
                 context = " ".join(part for part in (intro, *ordered, lead) if part)
                 pairs.append(
-                    Pair("consistency", rule, context, f" {main}.", f" {side}.", f"consistency-{j}", group)
+                    Pair(
+                        "consistency",
+                        rule,
+                        context,
+                        f" {main}.",
+                        f" {side}.",
+                        f"consistency-{j}",
+                        group,
+                    )
                 )
     return pairs
 
@@ -181,7 +193,15 @@ def _bound(rng: random.Random, n: int) -> list[Pair]:
                 context = f"{frame} {lead}"
                 context = _fill(context, names | {"s": subject["s"], "x": x, "y": y})
                 pairs.append(
-                    Pair("bound", rule, _article(context), f" {good}.", f" {bad}.", f"bound-{j}", group)
+                    Pair(
+                        "bound",
+                        rule,
+                        _article(context),
+                        f" {good}.",
+                        f" {bad}.",
+                        f"bound-{j}",
+                        group,
+                    )
                 )
     return pairs
 

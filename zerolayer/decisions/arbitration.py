@@ -45,7 +45,9 @@ def settle(
         text = "各资料写明的数值相同" if language == "zh" else "all sources that state it agree"
         return Settlement(slot, "settled", facts[0].value, tuple(facts), text)
     left = list(facts)
-    order = next((list(r.details.get("order", ())) for r in precedence if r.details.get("order")), [])
+    order = next(
+        (list(r.details.get("order", ())) for r in precedence if r.details.get("order")), []
+    )
     why = ""
     if order:
         ranked = [(_place(ledger.sources[f.source_id].kind, order), f) for f in left]

@@ -63,7 +63,9 @@ _REPORTS = (
     r"(?:gives?|gave|says?|said|states?|stated|has|have|had|shows?|lists?|names?|mentions?|puts?|"
     r"speaks? of|reads?|claims?)"
 )
-_ZH_CHANGE = r"(?:变更|更改|修改|修订|修正|更正|调整|延长|缩短|提高|降低|增加|减少|改|变|调|升|降|提|增|减)"
+_ZH_CHANGE = (
+    r"(?:变更|更改|修改|修订|修正|更正|调整|延长|缩短|提高|降低|增加|减少|改|变|调|升|降|提|增|减)"
+)
 _ZH_INTO = r"(?:定为|为|成|到|至|作)"
 _ZH_GONE = (
     r"(?:作废|废止|失效|暂停|停用|停止|不再|不适用|不算数|不作数|不作准|过时|过期|被取代|被替代|"
@@ -248,7 +250,9 @@ GENERIC: Final = frozenset(
     "she who whom will would should could shall about into over under up down out one two any "
     "each every all some most".split()
 )
-GENERIC_ZH: Final = re.compile(r"[的是在就对时而言仅只每各为了有多少几什么怎样吗呢，。、（）()和与及或我您你们]")
+GENERIC_ZH: Final = re.compile(
+    r"[的是在就对时而言仅只每各为了有多少几什么怎样吗呢，。、（）()和与及或我您你们]"
+)
 HEAD_NOUNS: Final = (
     r"(?:period|term|time|limit|date|deadline|interval|fee|rate|cap|threshold|length|sum|"
     r"guarantee|deposit|rent|allowance|age|dose|interest|insured|deductible|temperature|charge|"

@@ -9,6 +9,7 @@ import re
 import unicodedata
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 
 from zerolayer.readings import Slot
 
@@ -28,7 +29,9 @@ _BREAK = re.compile(
     r"|(?<=[.。!！?？;；:：|])[ \t]*\n(?![ \t]*[a-z])"  # line that ended its sentence
     r"|\n(?=[ \t]*(?:[-*•+] |\d{1,3}[.)] |§|\||#|第[一二三四五六七八九十百]+条))"
 )
-_STOP = re.compile(r"[.!?][\"”’*_)\]]*[ \t\n]+(?=[\"“‘*_(\[|]*[A-Z0-9§€$£¥\u4e00-\u9fff])|[。！？]+[”’*）]*")
+_STOP = re.compile(
+    r"[.!?][\"”’*_)\]]*[ \t\n]+(?=[\"“‘*_(\[|]*[A-Z0-9§€$£¥\u4e00-\u9fff])|[。！？]+[”’*）]*"
+)
 _ABBREVIATION = re.compile(
     r"(?:\b(?:cl|no|nos|art|arts|sec|para|approx|vs|mr|mrs|ms|dr|st|fig|ch|pp?|incl|max|min|resp|"
     r"ca|cf|usd?|ltd|inc|co)|\b[a-z]\.[a-z])\.$",
@@ -75,7 +78,7 @@ def split(text: str) -> list[Part]:
     ordered = sorted(cuts)
     skipped = set(marks)
     parts = []
-    for start, end in zip(ordered, ordered[1:], strict=False):
+    for start, end in pairwise(ordered):
         if (start, end) in skipped or not text[start:end].strip():
             continue
         parts.extend(_bounded(text, start, end))
@@ -89,7 +92,7 @@ def _bounded(text: str, start: int, end: int) -> list[Part]:
         if end - start > LONGEST_PART:
             blank = text.rfind(" ", start + LONGEST_PART // 2, start + LONGEST_PART)
             stop = blank if blank > start else start + LONGEST_PART
-        body = text[start:stop].rstrip(" \n\t*_\"”’)）|")
+        body = text[start:stop].rstrip(' \n\t*_"”’)）|')
         question = body.endswith(("?", "？")) or bool(re.search(r"[吗呢]$", body))
         parts.append(Part(start, stop, question))
         start = stop
@@ -124,7 +127,7 @@ def find_cues(folded: str, slots: tuple[Slot, ...]) -> list[Cue]:
 
 @lru_cache(maxsize=4096)
 def _name_pattern(name: str) -> re.Pattern[str]:
-    """A name in any white space and emphasis, plural or with a possessive; words may be hyphened."""
+    """A name in any white space and emphasis, plural or possessive; hyphens count as blanks."""
     words = re.split(r"[\s\-]+", fold(name.replace("_", " ")).strip())
     pieces = []
     for word in words:

@@ -98,17 +98,14 @@ def _values(body: str, slots: tuple[Slot, ...], wanted: set[int]) -> list[Found]
     return sorted(found, key=lambda f: f.start)
 
 
-def _mask(
-    folded: str, values: Sequence[Found], named: Sequence[Cue]
-) -> tuple[str, dict[int, int]]:
+def _mask(folded: str, values: Sequence[Found], named: Sequence[Cue]) -> tuple[str, dict[int, int]]:
     """Values and names as single signs; places maps a sign's offset to the value's index."""
     first = named[0].slot if named else -1
     spans = [(v.start, v.end, cues.VALUE, i) for i, v in enumerate(values)]
     spans += [
         (c.start, c.end, cues.SLOT if c.slot == first else cues.OTHER, -1)
         for c in named
-        if c.end > c.start
-        and not any(v.start < c.end and c.start < v.end for v in values)
+        if c.end > c.start and not any(v.start < c.end and c.start < v.end for v in values)
     ]
     out: list[str] = []
     places: dict[int, int] = {}
@@ -178,9 +175,7 @@ def _assign(
 
 
 def _distance(value: Found, cue: Cue, named: Sequence[Cue]) -> float:
-    """Characters between; a name of another slot in between weighs heavily, value first a little."""
-    low, high = (
-        (cue.end, value.start) if cue.start <= value.start else (value.end, cue.start)
-    )
+    """Characters between; another slot's name there weighs heavily, value first a little."""
+    low, high = (cue.end, value.start) if cue.start <= value.start else (value.end, cue.start)
     between = sum(low <= other.start and other.end <= high for other in named if other is not cue)
     return max(0, high - low) + 60 * between + (8 if cue.start > value.start else 0)

@@ -29,7 +29,7 @@ class Answer:
 
 
 def chat_prompt(tokenizer: Any, user: str, lead: str = "") -> str:
-    """The prompt in the model's chat format, with the beginning of the answer where one is given."""
+    """The prompt in the model's chat format, with the beginning of the answer if there is one."""
     if tokenizer.chat_template:
         text = tokenizer.apply_chat_template(
             [{"role": "user", "content": user}], tokenize=False, add_generation_prompt=True
@@ -78,13 +78,16 @@ def generate(
         )
     generator = torch.Generator().manual_seed(seed) if seed is not None else None
     ends = _end_tokens(model, tokenizer)
-    tokens = list(leading)
+    tokens: list[int] = []
     for token in leading:
-        if session is not None:
-            session.feed(token)
+        tokens.append(token)
+        kept = session.feed(token) if session is not None else None
+        if kept is not None:  # the lead itself contradicts the sources; what follows it is dropped
+            tokens = tokens[:kept]
+            break
     shown = len(lead)
     cache: Any = None
-    pending = start + leading
+    pending = start + tokens
     spent = 0
     reason = "length"
     while spent < max_new_tokens:

@@ -161,14 +161,16 @@ def _fer(items: Sequence[Item], outcomes: Sequence[dict[str, Any]]) -> dict[str,
     for key in ("language", "pattern"):
         names = sorted({i[key] for i in items if key in i})
         figures[f"by_{key}"] = {
-            name: round(_mean(w for w, i in zip(wrong, items, strict=True) if i.get(key) == name), 4)
+            name: round(
+                _mean(w for w, i in zip(wrong, items, strict=True) if i.get(key) == name), 4
+            )
             for name in names
         }
     return figures
 
 
 def _mean(values: Any) -> float:
-    listed = list(values)
+    listed = [float(v) for v in values]
     return sum(listed) / max(1, len(listed))
 
 
@@ -190,7 +192,7 @@ def dialogues(
         unread = false = 0
         with _attached(model, arm, pack):
             for item in items:
-                for t, turn in enumerate(item["turns"]):
+                for t in range(len(item["turns"])):
                     for entry, stated in _one_turn(runner, item, t):
                         if entry is None:
                             false += bool(stated)

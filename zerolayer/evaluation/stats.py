@@ -23,17 +23,19 @@ def read_items(folder: Path, name: str, limit_bytes: int = 64 << 20) -> list[dic
         raise ZerolayerError(f"no {path}; --data names the folder with {name}.jsonl")
     if path.stat().st_size > limit_bytes:
         raise ZerolayerError(f"{path} is larger than {limit_bytes >> 20} MiB")
-    items = []
     try:
-        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
-            item = json.loads(line)
-            if not isinstance(item, dict):
-                raise ValueError("not an object")
-            items.append(item)
+        lines = path.read_text(encoding="utf-8").splitlines()
     except UnicodeDecodeError as error:
         raise ZerolayerError(f"{path} is not UTF-8 (byte {error.start})") from error
-    except ValueError as error:
-        raise ZerolayerError(f"{path}:{number} is no JSON object: {error}") from error
+    items = []
+    for number, line in enumerate(lines, 1):
+        try:
+            item = json.loads(line)
+        except ValueError as error:
+            raise ZerolayerError(f"{path}:{number} is no JSON object: {error}") from error
+        if not isinstance(item, dict):
+            raise ZerolayerError(f"{path}:{number} is no JSON object but {type(item).__name__}")
+        items.append(item)
     return items
 
 

@@ -184,7 +184,7 @@ def _doubled(text: str, numerals: list[_Numeral]) -> list[_Numeral]:
 _MONTHS = {
     name: i + 1
     for i, name in enumerate(
-        "january february march april may june july august september october november "  # noqa: SIM905
+        "january february march april may june july august september october november "
         "december".split()
     )
 }
@@ -194,7 +194,7 @@ _MONTH = "(?:" + "|".join(sorted(_MONTHS, key=len, reverse=True)) + r")\b\.?"
 _ORDINALS = {
     name: i + 1
     for i, name in enumerate(
-        "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth "  # noqa: SIM905
+        "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth "
         "thirteenth fourteenth fifteenth sixteenth seventeenth eighteenth nineteenth "
         "twentieth".split()
     )
@@ -386,7 +386,7 @@ def _typed_duration(n: _Numeral, start: int, end: int, count: Decimal, unit: str
 
 # --- money ------------------------------------------------------------------------------------
 
-ISO_CODES = (  # noqa: SIM905
+ISO_CODES = (
     "USD EUR GBP CNY JPY CHF CAD AUD NZD HKD SGD TWD KRW INR SEK NOK DKK PLN CZK HUF RON BGN "
     "TRY ILS ZAR BRL MXN ARS CLP COP PEN THB MYR IDR PHP VND AED SAR QAR RUB UAH EGP NGN KES MOP"
 ).split()

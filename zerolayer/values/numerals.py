@@ -5,16 +5,16 @@ from __future__ import annotations
 import re
 from decimal import Decimal
 
-UNITS = {w: i for i, w in enumerate("zero one two three four five six seven eight nine".split())}  # noqa: SIM905
+UNITS = {w: i for i, w in enumerate("zero one two three four five six seven eight nine".split())}
 TEENS = {
     w: i + 10
     for i, w in enumerate(
-        "ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen".split()  # noqa: SIM905
+        "ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen".split()
     )
 }
 TENS = {
     w: (i + 2) * 10
-    for i, w in enumerate("twenty thirty forty fifty sixty seventy eighty ninety".split())  # noqa: SIM905
+    for i, w in enumerate("twenty thirty forty fifty sixty seventy eighty ninety".split())
 }
 SCALES = {"thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12}
 
