@@ -88,7 +88,7 @@ def build(
 @cli.command()
 @click.option("--model", "name", default="smollm2", show_default=True)
 @click.option("-o", "--output", required=True, type=click.Path(path_type=Path))
-@click.option("--steps", default=400, show_default=True, type=click.IntRange(1, 100_000))
+@click.option("--steps", default=260, show_default=True, type=click.IntRange(1, 100_000))
 @click.option("--pairs", default=8, show_default=True, help="Contrast pairs per step.")
 @click.option("--anchors", default=4, show_default=True, type=click.IntRange(1, 64))
 @click.option("--seed", default=0, show_default=True)
@@ -119,7 +119,7 @@ def heed(
         sets = train(
             model,
             tokenizer,
-            generate_all(seed, 12),
+            generate_all(seed, 4),
             neutral_text(),
             settings,
             checkpoint=output.with_name(output.name + ".checkpoint"),

@@ -15,7 +15,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from zerolayer.errors import ZerolayerError
 
 DTYPES = click.Choice(["float32", "bfloat16", "float16"])
-SETS = click.Choice(["conflicts", "contrast", "statements", "dialogues"])
+SETS = click.Choice(["conflicts", "contrast", "statements", "dialogues", "neutral"])
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -106,13 +106,13 @@ def generate(
           --ask "What is the payment period?"
     """
     from zerolayer.attach import attach
-    from zerolayer.demo import event_table
     from zerolayer.engines.hf import chat_prompt
     from zerolayer.engines.hf import generate as run_model
     from zerolayer.evaluation.answers import question_prompt, source_block
     from zerolayer.pack import Pack
     from zerolayer.runtime.session import session_for
     from zerolayer.sources import read_source
+    from zerolayer.tables import event_table
 
     if not ask.strip():
         raise ZerolayerError("the question is empty; give one with --ask")
@@ -170,10 +170,11 @@ def _stream(text: str) -> None:
 @click.option("--model", "name", default="smollm2", show_default=True)
 @click.option("--dtype", type=DTYPES, default="float32", show_default=True)
 @click.option("--pack", "pack_path", type=click.Path(path_type=Path))
-@click.option("--arms", default=None, help="Comma-separated; default: all that apply.")
+@click.option("--arms", default=None, help="Comma-separated; default: all but random.")
 @click.option("--language", type=click.Choice(["en", "zh"]), default=None)
 @click.option("--every", default=1, type=click.IntRange(1), help="Take every n-th group of items.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.option("--json", "form", flag_value="json", help="Print one JSON object.")
+@click.option("--markdown", "form", flag_value="markdown", help="Print a Markdown table.")
 def evaluate(
     which: str,
     data: Path,
@@ -183,11 +184,18 @@ def evaluate(
     arms: str | None,
     language: str | None,
     every: int,
-    as_json: bool,
+    form: str | None,
 ) -> None:
-    """Measure on an evaluation set: conflicts, contrast, statements or dialogues."""
+    """Measure on an evaluation set, or on neutral text.
+
+    conflicts, contrast, statements and dialogues are files in the folder --data; neutral takes
+    the text files below it and compares perplexity without and with the pack.
+    """
     from zerolayer.evaluation.stats import read_items
 
+    if which == "neutral":
+        _print(_neutral(data, name, dtype, pack_path, every), form)
+        return
     items = read_items(data, which)
     if language:
         items = [i for i in items if i.get("language", "en") == language]
@@ -201,12 +209,12 @@ def evaluate(
         with progress_bar() as bar:
             task = bar.add_task("statements", total=len(items))
             figures = statements.evaluate(items, lambda n: bar.advance(task, n))
-        _print({"set": which, "n": len(items), **figures}, as_json)
+        _print({"set": which, "n": len(items), **figures}, form)
         return
     from zerolayer.evaluation import answers, contrast
 
     allowed = contrast.ARMS if which == "contrast" else answers.ARMS
-    chosen = tuple(arms.split(",")) if arms else allowed
+    chosen = tuple(arms.split(",")) if arms else tuple(a for a in allowed if a != "random")
     unknown = [a for a in chosen if a not in allowed]
     if unknown:
         raise ZerolayerError(f"unknown arm {unknown[0]!r}; {which} has {', '.join(allowed)}")
@@ -222,7 +230,22 @@ def evaluate(
             pack = pack or _heed(name, model)
             task = bar.add_task(which, total=len(items) * len(chosen))
             result = run_set(model, tokenizer, items, chosen, pack, lambda n: bar.advance(task, n))
-    _print({"set": which, "n": len(items), "model": name, "dtype": dtype, "arms": result}, as_json)
+    _print({"set": which, "n": len(items), "model": name, "dtype": dtype, "arms": result}, form)
+
+
+def _neutral(data: Path, name: str, dtype: str, pack_path: Path | None, every: int) -> Any:
+    from zerolayer.evaluation import neutral
+    from zerolayer.pack import Pack
+
+    model, tokenizer = _model(name, dtype)
+    pack = Pack.load(pack_path) if pack_path else _heed(name, model)
+    if pack is None:
+        raise ZerolayerError(f"no pack ships with the project for {name}; give one with --pack")
+    chosen = neutral.windows(data, tokenizer, per_document=2)[::every]
+    with progress_bar() as bar:
+        task = bar.add_task("neutral", total=len(chosen))
+        figures = neutral.evaluate(model, pack, chosen, lambda n: bar.advance(task, n))
+    return {"set": "neutral", "n": len(chosen), "model": name, "dtype": dtype, **figures}
 
 
 def _thin(items: list[dict[str, Any]], every: int) -> list[dict[str, Any]]:
@@ -251,12 +274,13 @@ def _contrast(
     from zerolayer.evaluation import contrast
 
     heed = pack or _heed(name, model)
-    if heed is None and {"heed", "all"} & set(chosen):
+    if heed is None and {"heed", "all", "random"} & set(chosen):
         raise ZerolayerError(
-            f"the arms heed and all need heed anchors for {name}; make them with "
+            f"the arms heed, all and random need heed anchors for {name}; make them with "
             f"ska-build heed --model {name} -o heed.safetensors and give --pack"
         )
-    task = bar.add_task("contrast", total=len(items) * (len(chosen) + 1))
+    passes = sum(contrast.RANDOM_DRAWS if arm == "random" else 1 for arm in chosen) + 1
+    task = bar.add_task("contrast", total=len(items) * passes)
     return contrast.evaluate(
         model,
         tokenizer,
@@ -268,13 +292,15 @@ def _contrast(
     )
 
 
-def _print(result: dict[str, Any], as_json: bool) -> None:
-    if as_json:
-        click.echo(json.dumps(result, ensure_ascii=False))
-        return
-    from zerolayer.demo import figures_table
+def _print(result: dict[str, Any], form: str | None) -> None:
+    from zerolayer.tables import figures_markdown, figures_table
 
-    Console().print(figures_table(result))
+    if form == "json":
+        click.echo(json.dumps(result, ensure_ascii=False))
+    elif form == "markdown":
+        click.echo(figures_markdown(result))
+    else:
+        Console().print(figures_table(result))
 
 
 @cli.command()

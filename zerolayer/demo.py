@@ -13,7 +13,7 @@ from rich.table import Table
 from zerolayer.decisions.events import DecisionEvent
 from zerolayer.errors import ZerolayerError
 from zerolayer.pack import Pack
-from zerolayer.values import Value, renderings
+from zerolayer.tables import event_table, made_table, pack_line
 
 EXAMPLE = Path("examples/contract")
 # What is asked, and how every answer begins.
@@ -114,75 +114,3 @@ def _ask(
         f"({decided / spent:.1%}), {thrown} tokens were thrown away by repairs"
     )
     return events
-
-
-def made_table(pack: Pack) -> Table:
-    """What was made of each rule: slot, trigger, action, anchors or why none."""
-    table = Table()
-    for title in ("rule", "kind", "slot or term", "action", "anchors"):
-        table.add_column(title)
-    made = {(m["rule"], m["line"]): m for m in pack.made}
-    for reading in pack.readings:
-        entry = made.get((reading.rule, reading.line), {})
-        name = reading.slot.name if reading.slot else str(reading.details.get("term", ""))
-        count = entry.get("anchors", 0)
-        said = f"{count}, neutral KL {entry['kl']:.4f}" if count else entry.get("reason", "")
-        table.add_row(reading.rule, reading.kind, name, reading.action or "default", said)
-    return table
-
-
-def pack_line(pack: Pack) -> str:
-    """Sizes of the pack's parts."""
-    heed = sum(int((a.rule < 0).sum()) for a in pack.anchors.values())
-    own = sum(int((a.rule >= 0).sum()) for a in pack.anchors.values())
-    arena = 0 if pack.automaton is None else pack.automaton.numel()
-    weights = sum(
-        t.numel() * t.element_size()
-        for a in pack.anchors.values()
-        for t in (a.keys, a.values, a.thresholds, a.gains)
-    )
-    return (
-        f"pack: {own} rule anchors and {heed} heed anchors in {len(pack.anchors)} norms "
-        f"({weights / 1e6:.2f} MB), automaton {arena / 1e3:.0f} kB, "
-        f"{len(pack.triggers)} triggers"
-    )
-
-
-def event_table(events: Sequence[DecisionEvent]) -> Table:
-    """Decisions as a table."""
-    table = Table()
-    for title in ("rule", "slot", "stated", "settled", "verdict", "source", "action", "µs"):
-        table.add_column(title)
-    for e in events:
-        table.add_row(
-            e.rule,
-            e.slot,
-            _shown(e.stated, e.slot),
-            _shown(e.settled, e.slot) if e.settled is not None else "–",
-            e.verdict,
-            ", ".join(e.sources),
-            e.action,
-            str(e.microseconds),
-        )
-    return table
-
-
-def _shown(value: Value, slot: str) -> str:
-    language = "zh" if any("\u4e00" <= c <= "\u9fff" for c in slot) else "en"
-    return renderings(value, language)[0]
-
-
-def figures_table(result: dict[str, Any]) -> Table:
-    """An evaluation's figures: a row per arm, or one row where there are none."""
-    rows: dict[str, dict[str, Any]] = result.get("arms") or {result["set"]: result}
-    flat = {
-        name: {k: v for k, v in figures.items() if not isinstance(v, dict)}
-        for name, figures in rows.items()
-    }
-    titles = list(dict.fromkeys(k for figures in flat.values() for k in figures))
-    table = Table(title=f"{result['set']}, {result['n']} items")
-    for title in ("arm", *titles):
-        table.add_column(title)
-    for name, figures in flat.items():
-        table.add_row(name, *(str(figures.get(t, "")) for t in titles))
-    return table

@@ -27,11 +27,11 @@ from zerolayer.scoring import Batch, collate, encode, log_probs
 
 # How often a kind is drawn: those that a small model can learn to generalise come more often.
 WEIGHTS = {
-    "consistency": 2,
-    "bound": 2,
-    "precedence": 3,
-    "prohibition": 1,
-    "requirement": 1,
+    "consistency": 4,
+    "bound": 1,
+    "precedence": 8,
+    "prohibition": 3,
+    "requirement": 2,
     "definition": 2,
 }
 
@@ -46,11 +46,11 @@ class Settings:
     """What a training run is told; each is recorded in the pack."""
 
     anchors: int = 4  # gated anchors per norm
-    steps: int = 400
+    steps: int = 260
     pairs: int = 8  # per step
     learning_rate: float = 1e-3
     warmup: int = 20
-    kl_weight: float = 5.0
+    kl_weight: float = 3.0
     neutral_rows: int = 1
     neutral_tokens: int = 128
     gate_quantile: float = 0.5  # of neutral rows that stay below each threshold at the start

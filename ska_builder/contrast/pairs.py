@@ -210,17 +210,20 @@ def _precedence(rng: random.Random, n: int) -> list[Pair]:
     data = _data("precedence")
     pairs = []
     for j, kinds in enumerate(data["kinds"]):
-        form, statement = rng.choice(data["rules"]), rng.choice(data["statements"])
-        text, lead = rng.choice(statement["text"]), rng.choice(statement["lead"])
+        form, saying = rng.choice(data["rules"]), rng.choice(data["sayings"])
+        statement = rng.choice(data["clauses"])
+        clause, lead = statement["clause"], rng.choice([statement["clause"], statement["also"]])
         closer, frame, names = rng.choice(data["closers"]), rng.choice(data["frames"]), _names(rng)
         one, two = values(statement["type"], rng, 2, statement.get("unit", ""))
         first, second = kinds if rng.random() < 0.5 else kinds[::-1]
         group = f"precedence-{j}-{n}"
-        start = lead[:1].lower() + lead[1:] if closer.endswith((",", ":")) else lead
+        start = lead if closer.endswith((",", ":")) else _capital(lead)
         for high, low in ((first, second), (second, first)):
             rule = _fill(form, {"a": high, "b": low})
             said = {first: one, second: two}
-            facts = [_capital(_fill(text, {"k": k, "v": said[k]})) + "." for k in (first, second)]
+            facts = [
+                _fill(saying, {"k": k, "c": clause, "v": said[k]}) + "." for k in (first, second)
+            ]
             for ordered in (facts, facts[::-1]):
                 context = _fill(" ".join([frame, *ordered, closer, start]), names)
                 pairs.append(

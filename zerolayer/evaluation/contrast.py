@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from ska_builder.anchors.heed import with_rule
@@ -15,7 +17,8 @@ from zerolayer.evaluation.stats import cluster_interval, mcnemar
 from zerolayer.pack import Pack
 from zerolayer.scoring import score
 
-ARMS = ("base", "prompt", "anchors", "heed", "all")
+ARMS = ("base", "prompt", "anchors", "heed", "all", "random")
+RANDOM_DRAWS = 20
 KINDS = ("consistency", "bound", "precedence", "prohibition", "requirement", "definition")
 Item = dict[str, Any]
 
@@ -105,7 +108,7 @@ def evaluate(
     """Run the arms; the result has {arm: {"accuracy", "ci95", "by_kind", ...}}.
 
     Args:
-        heed: pack with heed anchors, for the arms `heed` and `all`.
+        heed: pack with heed anchors, for the arms `heed`, `all` and `random`.
         rule_pack: makes the pack with a rule's own anchors from its text, for `anchors` and `all`.
         advance: called with the number of scored items since the last call.
     """
@@ -118,6 +121,8 @@ def evaluate(
     result: dict[str, Any] = {}
     rights: dict[str, list[float]] = {}
     for arm in arms:
+        if arm == "random":
+            continue
         rule_in_prompt = arm in ("prompt", "heed", "all")
         texts = prompts(items, rule_in_prompt)
         if arm in ("base", "prompt"):
@@ -131,10 +136,52 @@ def evaluate(
             )
         result[arm] = summary(items, scores, pmi)
         rights[arm] = accuracy(scores)
+    if "random" in arms and heed is not None:
+        result["random"] = _random_arm(model, tokenizer, items, heed, advance)
     for arm in rights:
         if arm != "prompt" and "prompt" in rights:
             result[arm]["against_prompt"] = mcnemar(rights["prompt"], rights[arm])
     return result
+
+
+def randomised(pack: Pack, seed: int) -> Pack:
+    """The pack with what it adds replaced by noise of the same size, under the same gates.
+
+    Values become random directions of the same norm; the entries of each Δγ change places.
+    """
+    generator = torch.Generator().manual_seed(seed)
+    sets = {}
+    for path, anchors in pack.anchors.items():
+        noise = torch.randn(anchors.values.shape, generator=generator)
+        norms = anchors.values.float().norm(dim=-1, keepdim=True)
+        values = (F.normalize(noise, dim=-1) * norms).to(anchors.values.dtype)
+        delta = anchors.delta_weight
+        if delta is not None:
+            delta = delta[torch.randperm(delta.numel(), generator=generator)]
+        sets[path] = replace(anchors, values=values, delta_weight=delta)
+    return replace(pack, anchors=sets)
+
+
+def _random_arm(
+    model: Any,
+    tokenizer: Any,
+    items: Sequence[Item],
+    heed: Pack,
+    advance: Callable[[int], None] | None,
+) -> dict[str, Any]:
+    """The control of the arm `heed`: means over kinds of RANDOM_DRAWS randomised packs."""
+    texts = prompts(items, rule_in_prompt=True)
+    means = []
+    for seed in range(RANDOM_DRAWS):
+        with attach(model, randomised(heed, seed)):
+            scores = score(model, tokenizer, texts, advance=advance)
+        means.append(float(summary(items, scores)["mean_over_kinds"]))
+    return {
+        "n": len(items),
+        "draws": means,
+        "mean_over_kinds": round(sum(means) / len(means), 4),
+        "best_draw": max(means),
+    }
 
 
 def _with_rule_packs(
