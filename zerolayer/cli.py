@@ -213,15 +213,19 @@ def evaluate(
         return
     from zerolayer.evaluation import answers, contrast
 
-    allowed = contrast.ARMS if which == "contrast" else answers.ARMS
+    allowed = {"contrast": contrast.ARMS, "conflicts": answers.ARMS}.get(which, answers.ARMS[:-1])
     chosen = tuple(arms.split(",")) if arms else tuple(a for a in allowed if a != "random")
     unknown = [a for a in chosen if a not in allowed]
     if unknown:
         raise ZerolayerError(f"unknown arm {unknown[0]!r}; {which} has {', '.join(allowed)}")
-    model, tokenizer = _model(name, dtype)
     from zerolayer.pack import Pack
 
     pack = Pack.load(pack_path) if pack_path else None
+    if set(chosen) == {"sources"}:
+        figures = answers.conflicts(None, None, items, chosen, pack)
+        _print({"set": which, "n": len(items), "arms": figures}, form)
+        return
+    model, tokenizer = _model(name, dtype)
     with progress_bar() as bar:
         if which == "contrast":
             result = _contrast(model, tokenizer, name, items, chosen, pack, bar)

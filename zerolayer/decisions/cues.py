@@ -104,7 +104,7 @@ OLD: Final = _compile(
     r"\b(?:ignore|disregard|forget|set aside|pay no (?:attention|heed) to|leave aside|"
     r"never mind)\b<~><old>",
     r"\b(?:may|might|could|will|must) (?:well )?have (?:seen|read|heard|found|come across)\b<~><old>",
-    r"\b(?:claim|notion|idea|rumou?r|belief|impression|assumption)\b<,><old>",
+    r"\b(?:claims? that|notion|idea|rumou?r|belief|impression|assumption)\b<,><old>",
     rf"\b(?:although|though|even though|even if|while|whereas|granted)\b<=>\b{_REPORTS}\b"
     r"<~><old><~>[,;]<~><V>",
     r"<old><=>\b(?:but|yet|however)\b(?! (?:not|never|no)\b)<=><V>",
@@ -154,7 +154,11 @@ SUPPOSED: Final = _compile(
     r"(?:只有|除非)[^，。；\ue000]{0,20}<old>[^。；]{0,12}(?:才|否则)",
 )
 
-# This much of the sentence denies what it names; a part ends at a semicolon.
+# A denial reaches from one of these to the next, over values on both sides of it.
+TURN: Final = re.compile(
+    r"[;；]|\b(?:but|yet|however|instead|rather|actually|in fact)\b|(?:而是|其实|实际|但|应为|应当?是|正确的)"
+)
+# Denies the values around it, as far as it reaches.
 DENIED: Final = _compile(
     r"\b(?:nobody|no one|none of|would be wrong|is wrong to|not true|not the case|not correct|"
     r"incorrect|mistaken|mistake to|false|untrue|not right|would be a mistake|misread|myth|"
@@ -218,6 +222,9 @@ LIMITED: Final = re.compile(
 LEADING_CASE: Final = re.compile(
     r"^(?:but |and |yet |however,? )?"
     r"((?:for|in|at|on|with|during|when|where|if|to|concerning|regarding|as regards|as for)\b.*)$"
+)
+CONDITION: Final = re.compile(
+    r"^(?:but |and )?(?:if|when|whenever|where|should|once)\b|^(?:如|若|当)"
 )
 UNIVERSAL: Final = re.compile(r"\b(?:each|every|any|all)\b|每|各|任何|所有|一切")
 LEADING_CASE_ZH: Final = re.compile(

@@ -203,7 +203,11 @@ def _scope(body: str, slot: Slot) -> tuple[str, bool]:
     trailing = cues.TRAILING_CASE.search(folded, named[0].end)
     if trailing:
         return trailing[0], True
-    limited = head.rstrip().endswith((",", "，")) or bool(cues.LIMITED.search(head))
+    # "If the buyer pays late, interest of …" is how such a clause speaks; "for samples, …" limits.
+    condition = cues.CONDITION.match(head) is not None
+    limited = bool(cues.LIMITED.search(head)) or (
+        head.rstrip().endswith((",", "，")) and not condition
+    )
     head = head.strip(" ,，:：")
     for pattern in (cues.LEADING_CASE, cues.LEADING_CASE_ZH):
         match = pattern.match(head)

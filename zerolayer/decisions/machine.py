@@ -11,7 +11,7 @@ from zerolayer.decisions import cues
 from zerolayer.decisions.arbitration import settle
 from zerolayer.decisions.events import DecisionEvent
 from zerolayer.decisions.ledger import Ledger, Source
-from zerolayer.decisions.sentences import fold
+from zerolayer.decisions.sentences import fold, split
 from zerolayer.decisions.statements import read_statements
 from zerolayer.readings import Reading, Slot
 from zerolayer.values import Text, Value, find_values, same
@@ -27,14 +27,24 @@ class DecisionMachine:
         self.readings = list(readings)
         self.slots = list(slots)
 
-    def check(self, text: str, sources: Sequence[Source]) -> list[DecisionEvent]:
-        """Decision events of a text in order of position."""
-        ledger = Ledger.from_sources(sources, self.slots)
+    def check(
+        self, text: str, sources: Sequence[Source], question: str = ""
+    ) -> list[DecisionEvent]:
+        """Decision events of a text in order of position.
+
+        Args:
+            question: what the text answers, where it is known. With the sentence of a statement
+                it decides whether a clause limited to one case counts.
+        """
+        ledger = Ledger.from_sources(sources, self.slots, question or None)
+        parts = split(text)
         precedence = [r for r in self.readings if r.kind == "precedence"]
         events = []
         for said in read_statements(text, self.slots):
             began = time.perf_counter()
-            found = settle(said.slot, ledger, precedence, question=text)
+            part = next(p for p in parts if p.start <= said.start < p.end)
+            case = f"{question} {text[part.start : part.end]}"
+            found = settle(said.slot, ledger, precedence, question=case)
             verdict = found.status
             if found.status == "settled" and found.value is not None:
                 verdict = "consistent" if same(said.value, found.value) else "contradiction"

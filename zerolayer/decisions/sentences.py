@@ -137,8 +137,10 @@ def _name_pattern(name: str) -> re.Pattern[str]:
             stem = re.escape(word[:-1]) + "(?:y|ies)" if word.endswith("y") else re.escape(word)
             pieces.append(rf"{stem}(?:s|es)?(?:'s|s')?")
     body = r"[\s\-*_]+".join(pieces)
-    edge = r"[a-z0-9]"
-    return re.compile(rf"(?<!{edge}){body}(?!{edge})")
+    # A Chinese name may touch a digit ("退货期限7天"); a Latin one ends where its word ends.
+    before = r"(?<![a-z0-9])" if words[0][:1].isascii() else ""
+    after = r"(?![a-z0-9])" if words[-1][-1:].isascii() else ""
+    return re.compile(before + body + after)
 
 
 _SUFFIX = re.compile(

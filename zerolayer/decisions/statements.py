@@ -127,7 +127,11 @@ def _mask(folded: str, values: Sequence[Found], named: Sequence[Cue]) -> tuple[s
 def _excluded(masked: str, places: dict[int, int], source: bool) -> set[int]:
     """Indices of values that are not stated here."""
     old: set[int] = set()
-    for pattern in (*cues.OLD, *cues.SUPPOSED, *cues.DENIED):
+    for pattern in cues.DENIED:
+        for match in pattern.finditer(masked):
+            start, end = _denied(masked, match)
+            old.update(i for p, i in places.items() if start <= p < end)
+    for pattern in (*cues.OLD, *cues.SUPPOSED):
         for match in _matches(pattern, masked):
             if "old" in pattern.groupindex:
                 covered = [match.start("old")]
@@ -140,6 +144,13 @@ def _excluded(masked: str, places: dict[int, int], source: bool) -> set[int]:
             if index is not None and len(set(places.values()) - old - {index}) >= 1:
                 old.add(index)
     return old
+
+
+def _denied(masked: str, match: re.Match[str]) -> tuple[int, int]:
+    """How far a denial reaches: to the semicolon or the turn ("but …") on either side."""
+    start = max((m.end() for m in cues.TURN.finditer(masked, 0, match.start())), default=0)
+    turn = cues.TURN.search(masked, match.end())
+    return start, turn.start() if turn else len(masked)
 
 
 def _matches(pattern: re.Pattern[str], masked: str) -> Iterator[re.Match[str]]:

@@ -1,7 +1,8 @@
 """conflicts and dialogues: a model answers, and the value that it states is read and compared.
 
 All arms share one prompt format and one lead ("The payment term is"), so that they differ in what
-they are asked to differ in: the rule in the prompt, the anchors, the decision machine.
+they are asked to differ in: the rule in the prompt, the anchors, the decision machine. The arm
+`sources` of conflicts needs no model: it is what ledger and arbitration settle.
 """
 
 from __future__ import annotations
@@ -15,16 +16,17 @@ from ska_builder.build import triggers_of
 from ska_builder.language import read_norms
 from zerolayer import automaton
 from zerolayer.attach import attach
-from zerolayer.decisions.ledger import Source
+from zerolayer.decisions.arbitration import settle
+from zerolayer.decisions.ledger import Ledger, Source
 from zerolayer.decisions.machine import CONTESTED, read_slot
 from zerolayer.engines.hf import chat_prompt, generate
 from zerolayer.evaluation.stats import cluster_interval
 from zerolayer.pack import Pack
 from zerolayer.readings import Reading, Slot
 from zerolayer.runtime.session import Session, language_of, make_plans
-from zerolayer.values import same, value_from_json
+from zerolayer.values import Value, same, value_from_json
 
-ARMS = ("base", "prompt", "anchors", "decisions", "all")
+ARMS = ("base", "prompt", "anchors", "decisions", "all", "sources")
 Item = dict[str, Any]
 MAX_NEW_TOKENS = 28
 ENDS = ("\n", ". ", "。")
@@ -104,24 +106,33 @@ def conflicts(
     """FER of each arm on the items of conflicts.jsonl, with the withheld ones apart."""
     result: dict[str, Any] = {}
     for arm in arms:
+        if arm == "sources":
+            settled = [_one_conflict(None, item, pack) for item in items]
+            result[arm] = _fer(items, settled)
+            if advance:
+                advance(len(items))
+            continue
         runner = Runner(model, tokenizer, arm, pack)
         outcomes: list[dict[str, Any]] = []
         with _attached(model, arm, pack):
             for item in items:
-                outcomes.append(_one_conflict(runner, item))
+                outcomes.append(_one_conflict(runner, item, pack))
                 if advance:
                     advance(1)
         result[arm] = _fer(items, outcomes)
     return result
 
 
-def _one_conflict(runner: Runner, item: Item) -> dict[str, Any]:
+def _one_conflict(runner: Runner | None, item: Item, pack: Pack | None) -> dict[str, Any]:
+    """Outcome of one item; without a runner, that of the sources alone."""
     slot = Slot.from_json({"also": [], **item["slot"]})
     sources = [Source.from_json(s) for s in item["sources"]]
-    readings = list(runner.pack.readings) if runner.pack and runner.pack.readings else None
-    readings = readings or read_norms(item["rules"])
-    text = runner.answer(item["rules"], readings, sources, item["question"], slot, [slot])
-    stated = read_slot(text, slot, item["question"])
+    readings = list(pack.readings) if pack and pack.readings else read_norms(item["rules"])
+    if runner is None:
+        text, stated = _settled(readings, sources, item["question"], slot)
+    else:
+        text = runner.answer(item["rules"], readings, sources, item["question"], slot, [slot])
+        stated = read_slot(text, slot, item["question"])
     expected = item["expected"]["value"]
     if expected == "contested":
         right, withheld = CONTESTED in stated, not stated
@@ -137,6 +148,18 @@ def _one_conflict(runner: Runner, item: Item) -> dict[str, Any]:
         "in_wrong_values": named and not right,
         "text": text,
     }
+
+
+def _settled(
+    readings: Sequence[Reading], sources: Sequence[Source], question: str, slot: Slot
+) -> tuple[str, list[Value]]:
+    """What ledger and arbitration settle, in the form in which an answer is read."""
+    ledger = Ledger.from_sources(sources, [slot], question)
+    precedence = [r for r in readings if r.kind == "precedence"]
+    found = settle(slot.name, ledger, precedence, question)
+    if found.status == "contested":
+        return found.reason, [CONTESTED]
+    return found.reason, [] if found.value is None else [found.value]
 
 
 def _fits(kind: str, data: Any) -> bool:
