@@ -97,7 +97,7 @@ def test_build_and_generate(call: Any, tiny: Path, rules: Path, tmp_path: Path) 
     code, _, err = call(zerolayer_cli, *asked, "--source", str(source))
     assert code == 2 and "context of 256" in err
     code, _, err = call(zerolayer_cli, *asked, "--source", str(tmp_path / "no.md"))
-    assert code == 2 and "no source file" in err
+    assert code == 2 and "cannot be read" in err
     out.write_bytes(out.read_bytes()[:500])
     code, _, err = call(zerolayer_cli, *asked)
     assert code == 2 and "truncated or damaged" in err

@@ -13,7 +13,7 @@ from zerolayer.decisions.machine import CONTESTED, DecisionMachine, read_slot
 from zerolayer.errors import ZerolayerError
 from zerolayer.evaluation import statements
 from zerolayer.evaluation.stats import read_items
-from zerolayer.readings import Slot
+from zerolayer.readings import RuleSet, Slot
 
 PERIOD = Slot("payment period", "duration", ("time to pay",))
 FRIST = Slot("付款期限", "duration")
@@ -124,7 +124,7 @@ def test_chinese() -> None:
 
 
 def test_check_judges_an_answer() -> None:
-    machine = DecisionMachine(read_norms(RULES), [PERIOD])
+    machine = DecisionMachine(RuleSet(read_norms(RULES), [PERIOD]))
     sources = [source("S", "contract", "The payment period is 30 days.")]
 
     def verdicts(text: str) -> list[tuple[str, str]]:
@@ -163,7 +163,7 @@ def test_ledger_roundtrip_and_bad_sources() -> None:
 
 def test_hostile_text_ends_in_time() -> None:
     """No pattern may take more than linear time on long, repetitive text."""
-    machine = DecisionMachine([], [PERIOD])
+    machine = DecisionMachine(RuleSet([], [PERIOD]))
     long = "the payment period of 30 days or 45 days, " * 400
     assert len(long) > 15_000
     machine.check(long, [source("S", "contract", long)])

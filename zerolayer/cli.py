@@ -1,4 +1,4 @@
-"""The command `zerolayer`: generate, eval, demo."""
+"""The command `zerolayer`: generate, check, eval, demo."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from zerolayer.commands.check import check
 from zerolayer.errors import ZerolayerError
 
 DTYPES = click.Choice(["float32", "bfloat16", "float16"])
@@ -29,6 +30,9 @@ def cli() -> None:
       zerolayer generate --model smollm2 --pack pack.safetensors \\
           --source contract.md --ask "What is the payment period?"
     """
+
+
+cli.add_command(check)
 
 
 def main() -> None:

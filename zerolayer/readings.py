@@ -6,8 +6,9 @@ a pack stores it as it is; `zerolayer.values` turns them into typed values.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 Kind = Literal["definition", "consistency", "bound", "prohibition", "requirement", "precedence"]
 Action = Literal["observe", "steer", "enforce", "repair", "stop"]
@@ -81,3 +82,21 @@ class Reading:
             action=data.get("action"),
             details={k: v for k, v in data.items() if k not in own},
         )
+
+
+class HasRules(Protocol):
+    """What decisions need: a pack has it, and so do checked rules without a model."""
+
+    @property
+    def readings(self) -> Sequence[Reading]: ...
+
+    @property
+    def slots(self) -> Sequence[Slot]: ...
+
+
+@dataclass(frozen=True)
+class RuleSet:
+    """Readings and the slots that they decide."""
+
+    readings: Sequence[Reading]
+    slots: Sequence[Slot]

@@ -10,6 +10,7 @@ rank: 2
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,36 @@ from zerolayer.errors import ZerolayerError
 MAX_BYTES = 4 << 20
 
 
+def read_utf8(path: Path, what: str) -> str:
+    """The text of a file, or of standard input for "-".
+
+    Args:
+        what: how the file is called in messages ("source", "answer").
+
+    Raises:
+        ZerolayerError: missing, empty, larger than 4 MiB, or not UTF-8.
+    """
+    try:
+        if str(path) == "-":
+            data = sys.stdin.buffer.read(MAX_BYTES + 1)
+        else:
+            with path.open("rb") as file:
+                data = file.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise ZerolayerError(f"{what} {path} cannot be read: {error.strerror or error}") from error
+    if len(data) > MAX_BYTES:
+        raise ZerolayerError(f"{what} {path} is larger than 4 MiB; split it")
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ZerolayerError(
+            f"{what} {path} is not UTF-8 (byte {error.start}); save it as UTF-8"
+        ) from error
+    if not text.strip():
+        raise ZerolayerError(f"{what} {path} is empty")
+    return text.replace("\r\n", "\n")
+
+
 def read_source(path: str | Path) -> Source:
     """Read one source; without front matter its id and kind are the file's name.
 
@@ -28,16 +59,7 @@ def read_source(path: str | Path) -> Source:
         ZerolayerError: missing, empty, larger than 4 MiB, not UTF-8, or faulty front matter.
     """
     path = Path(path)
-    if not path.is_file():
-        raise ZerolayerError(f"no source file at {path}")
-    if path.stat().st_size > MAX_BYTES:
-        raise ZerolayerError(f"source {path} is larger than 4 MiB; split it")
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise ZerolayerError(
-            f"source {path} is not UTF-8 (byte {error.start}); save it as UTF-8"
-        ) from error
+    text = read_utf8(path, "source")
     head: dict[str, Any] = {}
     if text.startswith("---\n"):
         block, mark, rest = text[4:].partition("\n---\n")
@@ -51,7 +73,7 @@ def read_source(path: str | Path) -> Source:
             raise ZerolayerError(f"source {path}: the front matter must be lines of key: value")
         text = rest
     if not text.strip():
-        raise ZerolayerError(f"source {path} is empty")
+        raise ZerolayerError(f"source {path} is empty below its front matter")
     rank = head.get("rank")
     if rank is not None and not isinstance(rank, int):
         raise ZerolayerError(f"source {path}: rank must be a whole number, not {rank!r}")

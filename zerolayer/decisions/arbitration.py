@@ -42,7 +42,9 @@ def settle(
         text = "资料中没有写明" if language == "zh" else "no source states it"
         return Settlement(slot, "unsupported", None, (), text)
     if _agree(facts):
-        text = "各资料写明的数值相同" if language == "zh" else "all sources that state it agree"
+        shown = renderings(facts[0].value, language)[0]
+        ids = ", ".join(dict.fromkeys(f.source_id for f in facts))
+        text = f"{ids}写明{shown}" if language == "zh" else f"{shown} by {ids}, and none disagrees"
         return Settlement(slot, "settled", facts[0].value, tuple(facts), text)
     left = list(facts)
     order = next(

@@ -5,13 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from zerolayer.decisions.ledger import Fact
 from zerolayer.values import Value
 
 
 @dataclass(frozen=True)
 class DecisionEvent:
     """One decision. Offsets are code points of the text; verdict is consistent, contradiction,
-    contested or unsupported; action is what was done (observe, steer, enforce, repair, stop)."""
+    contested or unsupported; action is what was done (observe, steer, enforce, repair, stop);
+    reason says in one sentence why the settled value holds, or why there is none."""
 
     rule: str
     slot: str
@@ -23,10 +25,12 @@ class DecisionEvent:
     action: str
     sources: tuple[str, ...]
     microseconds: int = 0
+    reason: str = ""
+    facts: tuple[Fact, ...] = ()
 
-    def to_json(self) -> dict[str, Any]:
-        """Without any source text, so that it may be logged."""
-        return {
+    def to_json(self, with_text: bool = False) -> dict[str, Any]:
+        """The event as JSON; without any source text by default, so that it may be logged."""
+        data = {
             "rule": self.rule,
             "slot": self.slot,
             "start": self.start,
@@ -37,4 +41,11 @@ class DecisionEvent:
             "action": self.action,
             "sources": list(self.sources),
             "microseconds": self.microseconds,
+            "reason": self.reason,
         }
+        if with_text:
+            data["quotes"] = [
+                {"source": f.source_id, "start": f.start, "end": f.end, "quote": f.quote}
+                for f in self.facts
+            ]
+        return data

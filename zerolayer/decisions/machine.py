@@ -13,7 +13,7 @@ from zerolayer.decisions.events import DecisionEvent
 from zerolayer.decisions.ledger import Ledger, Source
 from zerolayer.decisions.sentences import fold, split
 from zerolayer.decisions.statements import read_statements
-from zerolayer.readings import Reading, Slot
+from zerolayer.readings import HasRules, Slot
 from zerolayer.values import Text, Value, find_values, same
 
 # What `read_slot` gives where an answer says that the sources disagree.
@@ -23,9 +23,13 @@ CONTESTED: Final = Text("contested")
 class DecisionMachine:
     """Checks texts that come from anywhere against sources; needs no model."""
 
-    def __init__(self, readings: Sequence[Reading], slots: Sequence[Slot]) -> None:
-        self.readings = list(readings)
-        self.slots = list(slots)
+    def __init__(self, rules: HasRules) -> None:
+        """
+        Args:
+            rules: a pack, or a RuleSet where there is none.
+        """
+        self.readings = list(rules.readings)
+        self.slots = list(rules.slots)
 
     def check(
         self, text: str, sources: Sequence[Source], question: str = ""
@@ -61,6 +65,8 @@ class DecisionMachine:
                     action="observe",
                     sources=tuple(dict.fromkeys(f.source_id for f in found.facts)),
                     microseconds=round((time.perf_counter() - began) * 1e6),
+                    reason=found.reason,
+                    facts=found.facts,
                 )
             )
         return events

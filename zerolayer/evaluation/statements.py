@@ -9,7 +9,7 @@ from typing import Any
 from ska_builder.language import read_norms
 from zerolayer.decisions.ledger import Source
 from zerolayer.decisions.machine import DecisionMachine
-from zerolayer.readings import Slot
+from zerolayer.readings import RuleSet, Slot
 
 Item = dict[str, Any]
 
@@ -20,7 +20,7 @@ def evaluate(items: Sequence[Item], advance: Callable[[int], None] | None = None
     false_on_empty = characters = 0
     for item in items:
         slots = [Slot.from_json(s) for s in item["slots"]]
-        machine = DecisionMachine(read_norms(item["rules"]), slots)
+        machine = DecisionMachine(RuleSet(read_norms(item["rules"]), slots))
         sources = [Source.from_json(s) for s in item["sources"]]
         predicted = [
             {"slot": e.slot, "verdict": e.verdict, "span": (e.start, e.end)}

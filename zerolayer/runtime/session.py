@@ -255,6 +255,8 @@ class Session:
                 action=action,
                 sources=tuple(dict.fromkeys(f.source_id for f in plan.settlement.facts)),
                 microseconds=round((time.perf_counter() - began) * 1e6),
+                reason=plan.settlement.reason,
+                facts=plan.settlement.facts,
             )
         )
 

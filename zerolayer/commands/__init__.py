@@ -1,0 +1,1 @@
+"""Commands of `zerolayer` that are long enough to stand alone."""
