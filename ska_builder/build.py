@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,60 +13,16 @@ from torch import Tensor
 from ska_builder.anchors import rule as rule_anchors
 from ska_builder.anchors.heed import neutral_windows
 from ska_builder.contrast.pairs import neutral_text
-from ska_builder.language import Checked, check_text, format_diagnostic, read_norms
+from ska_builder.language import Checked, read_norms
 from ska_builder.language.files import read_text
+from ska_builder.rules import checked_rules, slots_of, triggers_of
 from zerolayer import automaton
 from zerolayer.anchors import join
-from zerolayer.errors import ZerolayerError
 from zerolayer.models import cache_dir, fingerprint
 from zerolayer.pack import Pack
-from zerolayer.readings import Reading, Slot
 
 BUILDER = "ska-build 0.1"
 NEUTRAL_ROWS, NEUTRAL_TOKENS = 8, 128
-
-
-def checked_rules(path: Path) -> Checked:
-    """Read and check a rules file.
-
-    Raises:
-        ZerolayerError: the file has errors; the message shows each with its line.
-    """
-    text = read_text(str(path))
-    checked = check_text(text, str(path))
-    errors = [d for d in checked.diagnostics if d.severity == "error"]
-    if errors:
-        shown = "\n".join(format_diagnostic(d, text) for d in errors)
-        raise ZerolayerError(f"{path} has {len(errors)} error(s); nothing was built\n{shown}")
-    return checked
-
-
-def slots_of(readings: Sequence[Reading]) -> list[Slot]:
-    """The slots that the readings name, each once; other names add up."""
-    slots: dict[str, Slot] = {}
-    for reading in readings:
-        if reading.slot is None:
-            continue
-        old = slots.get(reading.slot.name)
-        also = tuple(dict.fromkeys((*(old.also if old else ()), *reading.slot.also)))
-        choices = reading.slot.choices
-        if reading.slot.type == "choice" and not choices:
-            listed = reading.details.get("value")
-            choices = tuple(map(str, listed)) if isinstance(listed, list) else ()
-        slots[reading.slot.name] = Slot(reading.slot.name, reading.slot.type, also, choices)
-    return list(slots.values())
-
-
-def triggers_of(readings: Sequence[Reading], slots: Sequence[Slot]) -> list[dict[str, Any]]:
-    """Trigger phrases: each slot's names, each definition's term."""
-    triggers: list[dict[str, Any]] = [{"slot": s.name, "phrases": [s.name, *s.also]} for s in slots]
-    for reading in readings:
-        if reading.kind == "definition":
-            also = list(reading.details.get("also", ()))
-            triggers.append(
-                {"term": reading.details["term"], "phrases": [reading.details["term"], *also]}
-            )
-    return triggers
 
 
 def build(

@@ -53,9 +53,9 @@ def build(
     import torch
 
     from ska_builder.build import build as compile_rules
-    from ska_builder.build import checked_rules
     from ska_builder.language.files import read_text
     from ska_builder.packs import shipped_heed
+    from ska_builder.rules import checked_rules
     from zerolayer.models import load_model
 
     if not output.parent.is_dir():

@@ -83,7 +83,7 @@ def _rules(pack_path: Path | None, rules_path: Path | None) -> HasRules:
         from zerolayer.pack import Pack
 
         return Pack.load(pack_path)
-    from ska_builder.build import checked_rules, slots_of
+    from ska_builder.rules import checked_rules, slots_of
 
     assert rules_path is not None
     readings = checked_rules(rules_path).readings

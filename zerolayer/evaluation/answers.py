@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from typing import Any
 
-from ska_builder.build import triggers_of
 from ska_builder.language import read_norms
+from ska_builder.rules import triggers_of
 from zerolayer import automaton
 from zerolayer.attach import attach
 from zerolayer.decisions.arbitration import settle

@@ -1,0 +1,55 @@
+"""Checked rules and what decisions need of them: slots and trigger phrases. No model, no torch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from ska_builder.language import Checked, check_text, format_diagnostic
+from ska_builder.language.files import read_text
+from zerolayer.errors import ZerolayerError
+from zerolayer.readings import Reading, Slot
+
+
+def checked_rules(path: Path) -> Checked:
+    """Read and check a rules file.
+
+    Raises:
+        ZerolayerError: the file has errors; the message shows each with its line.
+    """
+    text = read_text(str(path))
+    checked = check_text(text, str(path))
+    errors = [d for d in checked.diagnostics if d.severity == "error"]
+    if errors:
+        shown = "\n".join(format_diagnostic(d, text) for d in errors)
+        raise ZerolayerError(f"{path} has {len(errors)} error(s); nothing was built\n{shown}")
+    return checked
+
+
+def slots_of(readings: Sequence[Reading]) -> list[Slot]:
+    """The slots that the readings name, each once; other names add up."""
+    slots: dict[str, Slot] = {}
+    for reading in readings:
+        if reading.slot is None:
+            continue
+        old = slots.get(reading.slot.name)
+        also = tuple(dict.fromkeys((*(old.also if old else ()), *reading.slot.also)))
+        choices = reading.slot.choices
+        if reading.slot.type == "choice" and not choices:
+            listed = reading.details.get("value")
+            choices = tuple(map(str, listed)) if isinstance(listed, list) else ()
+        slots[reading.slot.name] = Slot(reading.slot.name, reading.slot.type, also, choices)
+    return list(slots.values())
+
+
+def triggers_of(readings: Sequence[Reading], slots: Sequence[Slot]) -> list[dict[str, Any]]:
+    """Trigger phrases: each slot's names, each definition's term."""
+    triggers: list[dict[str, Any]] = [{"slot": s.name, "phrases": [s.name, *s.also]} for s in slots]
+    for reading in readings:
+        if reading.kind == "definition":
+            also = list(reading.details.get("also", ()))
+            triggers.append(
+                {"term": reading.details["term"], "phrases": [reading.details["term"], *also]}
+            )
+    return triggers
