@@ -10,11 +10,12 @@ from typing import Final
 from zerolayer.decisions import cues
 from zerolayer.decisions.arbitration import settle
 from zerolayer.decisions.events import DecisionEvent
+from zerolayer.decisions.judge import judge
 from zerolayer.decisions.ledger import Ledger, Source
 from zerolayer.decisions.sentences import fold, split
 from zerolayer.decisions.statements import read_statements
 from zerolayer.readings import HasRules, Slot
-from zerolayer.values import Text, Value, find_values, same
+from zerolayer.values import Text, Value, find_values
 
 # What `read_slot` gives where an answer says that the sources disagree.
 CONTESTED: Final = Text("contested")
@@ -47,11 +48,9 @@ class DecisionMachine:
         for said in read_statements(text, self.slots):
             began = time.perf_counter()
             part = next(p for p in parts if p.start <= said.start < p.end)
-            case = f"{question} {text[part.start : part.end]}"
-            found = settle(said.slot, ledger, precedence, question=case)
-            verdict = found.status
-            if found.status == "settled" and found.value is not None:
-                verdict = "consistent" if same(said.value, found.value) else "contradiction"
+            sentence = text[part.start : part.end]
+            found = settle(said.slot, ledger, precedence, question=f"{question} {sentence}")
+            verdict, reason = judge(said.value, found, self.readings, sentence)
             own = next((r for r in self.readings if r.slot and r.slot.name == said.slot), None)
             events.append(
                 DecisionEvent(
@@ -65,7 +64,7 @@ class DecisionMachine:
                     action="observe",
                     sources=tuple(dict.fromkeys(f.source_id for f in found.facts)),
                     microseconds=round((time.perf_counter() - began) * 1e6),
-                    reason=found.reason,
+                    reason=reason,
                     facts=found.facts,
                 )
             )

@@ -16,12 +16,13 @@ from torch import Tensor
 from zerolayer import automaton, ops
 from zerolayer.decisions.arbitration import Settlement, settle
 from zerolayer.decisions.events import DecisionEvent
+from zerolayer.decisions.judge import judge
 from zerolayer.decisions.ledger import Ledger, Source
-from zerolayer.decisions.statements import read_statements
+from zerolayer.decisions.statements import Statement, read_statements
 from zerolayer.errors import ZerolayerError
 from zerolayer.pack import Pack
 from zerolayer.readings import Reading, Slot
-from zerolayer.values import Value, renderings, same
+from zerolayer.values import renderings
 
 TYPED = ("duration", "money", "date", "percent", "number", "choice")
 STEER_BONUS = 6.0  # nats; enough to turn a tie, not a settled preference
@@ -36,6 +37,7 @@ class Plan:
     action: str
     settlement: Settlement
     language: str
+    readings: list[Reading] = field(default_factory=list)  # those of the slot, for its bounds
     texts: list[str] = field(default_factory=list)  # what may be said for the settled value
     overlay: Tensor | None = None  # made at the first use
 
@@ -67,6 +69,7 @@ def make_plans(
                 action=action or stated or ("repair" if slot.type in TYPED else "observe"),
                 settlement=settlement,
                 language=language_of(slot.name),
+                readings=own,
             )
         )
         plans[-1].texts = _texts(plans[-1], {s.id: s for s in sources})
@@ -220,7 +223,7 @@ class Session:
         fresh = []
         for said in read_statements(part, [p.slot for p in self.plans]):
             plan = next(p for p in self.plans if p.slot.name == said.slot)
-            verdict = _verdict(said.value, plan.settlement)
+            verdict, reason = judge(said.value, plan.settlement, plan.readings, part)
             again = (
                 plan.action == "repair"
                 and verdict in ("contradiction", "contested")
@@ -230,19 +233,21 @@ class Session:
             )
             if again:
                 self.forced.add(plan.slot.name)
-                self._record(plan, said, verdict, "repair", began)
+                self._record(plan, said, verdict, reason, "repair", began)
                 return self._return_to_snapshot()
             action = plan.action if plan.slot.name in self.acted else "observe"
             if plan.action == "stop" and verdict in ("contradiction", "contested"):
-                self.stopped = f"{plan.slot.name}: {plan.settlement.reason}"
+                self.stopped = f"{plan.slot.name}: {reason}"
                 action = "stop"
-            fresh.append((plan, said, verdict, action))
-        for plan, said, verdict, action in fresh:
-            self._record(plan, said, verdict, action, began)
+            fresh.append((plan, said, verdict, reason, action))
+        for plan, said, verdict, reason, action in fresh:
+            self._record(plan, said, verdict, reason, action, began)
         self.read_to = len(self.text)
         return None
 
-    def _record(self, plan: Plan, said: Any, verdict: str, action: str, began: float) -> None:
+    def _record(
+        self, plan: Plan, said: Statement, verdict: str, reason: str, action: str, began: float
+    ) -> None:
         self.events.append(
             DecisionEvent(
                 rule=plan.rule,
@@ -255,7 +260,7 @@ class Session:
                 action=action,
                 sources=tuple(dict.fromkeys(f.source_id for f in plan.settlement.facts)),
                 microseconds=round((time.perf_counter() - began) * 1e6),
-                reason=plan.settlement.reason,
+                reason=reason,
                 facts=plan.settlement.facts,
             )
         )
@@ -272,12 +277,6 @@ class Session:
         self._trigger(snapshot.plan)
         self._advance_overlay(self.tokens[-1])
         return snapshot.tokens
-
-
-def _verdict(stated: Value, found: Settlement) -> str:
-    if found.status != "settled" or found.value is None:
-        return found.status
-    return "consistent" if same(stated, found.value) else "contradiction"
 
 
 def session_for(
