@@ -88,16 +88,45 @@ def build(
 @cli.command()
 @click.option("--model", "name", default="smollm2", show_default=True)
 @click.option("-o", "--output", required=True, type=click.Path(path_type=Path))
-@click.option("--steps", default=260, show_default=True, type=click.IntRange(1, 100_000))
+@click.option("--steps", default=280, show_default=True, type=click.IntRange(1, 100_000))
 @click.option("--pairs", default=8, show_default=True, help="Contrast pairs per step.")
 @click.option("--anchors", default=4, show_default=True, type=click.IntRange(1, 64))
 @click.option("--seed", default=0, show_default=True)
+@click.option(
+    "--neutral",
+    "folder",
+    type=click.Path(path_type=Path),
+    help="Folder with text that must stay as it is, beside the shipped text.",
+)
+@click.option(
+    "--budget",
+    default=0.03,
+    show_default=True,
+    type=click.FloatRange(0, 1, min_open=True),
+    help="Neutral KL that the anchors may cost, nats per token.",
+)
 @click.option("--log", type=click.Path(path_type=Path), help="Write one JSON line per step.")
 def heed(
-    name: str, output: Path, steps: int, pairs: int, anchors: int, seed: int, log: Path | None
+    name: str,
+    output: Path,
+    steps: int,
+    pairs: int,
+    anchors: int,
+    seed: int,
+    folder: Path | None,
+    budget: float,
+    log: Path | None,
 ) -> None:
     """Train a model's heed anchors on the project's own contrast data; resumes after a kill."""
-    from ska_builder.anchors.heed import Settings, train
+    import torch
+
+    from ska_builder.anchors.heed import (
+        Settings,
+        folder_windows,
+        limit_strength,
+        neutral_windows,
+        train,
+    )
     from ska_builder.contrast.pairs import generate_all, neutral_text
     from zerolayer.automaton import Vocabulary
     from zerolayer.models import fingerprint, load_model
@@ -107,6 +136,11 @@ def heed(
         raise ZerolayerError(f"cannot write {output}: there is no folder {output.parent}")
     model, tokenizer = load_model(name)
     settings = Settings(anchors=anchors, steps=steps, pairs=pairs, seed=seed)
+    windows = neutral_windows(tokenizer, neutral_text(), settings.neutral_tokens)
+    windows, held = windows[:-2], windows[-2:]
+    if folder:
+        more, held = folder_windows(tokenizer, folder, settings.neutral_tokens)
+        windows = torch.cat([windows, more])
     lines: list[dict[str, Any]] = []
 
     def note(entry: dict[str, Any]) -> None:
@@ -120,12 +154,14 @@ def heed(
             model,
             tokenizer,
             generate_all(seed, 4),
-            neutral_text(),
+            windows,
             settings,
             checkpoint=output.with_name(output.name + ".checkpoint"),
             progress=lambda r: bar.track(r, description="heed anchors"),
             report=note,
         )
+        bar.add_task("strength under the KL budget", total=None)
+        sets, curve = limit_strength(model, sets, held[:: max(1, len(held) // 12)], budget)
     last: Any = lines[-40:] or [{"loss": 0.0, "kl": 0.0, "right": 0.0}]
     Pack(
         model=fingerprint(model),
@@ -133,6 +169,7 @@ def heed(
         anchors=sets,
         calibration={
             "settings": vars(settings),
+            "neutral_kl_by_strength": curve,
             "training": {k: sum(e[k] for e in last) / len(last) for k in ("loss", "kl", "right")},
         },
         builder="ska-build heed 0.1",

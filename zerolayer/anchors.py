@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -49,6 +49,15 @@ class AnchorSet:
     def width(self) -> int:
         """Width d of the layer."""
         return int(self.keys.shape[1])
+
+    def scaled(self, factor: float) -> AnchorSet:
+        """The same gates with what they add, and the static part, multiplied."""
+        delta = self.delta_weight
+        return replace(
+            self,
+            values=self.values * factor,
+            delta_weight=None if delta is None else delta * factor,
+        )
 
     def to(self, dtype: torch.dtype, device: torch.device | str = "cpu") -> AnchorSet:
         """The same anchors with keys and values in the dtype that the op takes."""

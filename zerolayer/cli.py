@@ -251,7 +251,7 @@ def _neutral(data: Path, name: str, dtype: str, pack_path: Path | None, every: i
         raise ZerolayerError(f"no pack ships with the project for {name}; give one with --pack")
     chosen = neutral.windows(data, tokenizer, per_document=2)[::every]
     with progress_bar() as bar:
-        task = bar.add_task("neutral", total=len(chosen))
+        task = bar.add_task("neutral", total=2 * len(chosen))
         figures = neutral.evaluate(model, pack, chosen, lambda n: bar.advance(task, n))
     return {"set": "neutral", "n": len(chosen), "model": name, "dtype": dtype, **figures}
 

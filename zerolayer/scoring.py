@@ -106,6 +106,22 @@ def log_probs(model: Any, batch: Batch) -> Tensor:
     return total.index_add(0, batch.owner, chosen).view(batch.shape)
 
 
+def hidden_states(model: Any, ids: Tensor) -> Tensor:
+    """Final hidden states of one text that predict a next token of it, [T - 1, d].
+
+    Args:
+        ids: int64 [1, T].
+    """
+    hidden: Tensor = model.get_decoder()(ids, use_cache=False).last_hidden_state[0, :-1]
+    return hidden
+
+
+def next_log_probs(model: Any, hidden: Tensor) -> Tensor:
+    """Log-probabilities of the next token after each hidden state, fp32 [T - 1, V]."""
+    logits: Tensor = model.get_output_embeddings()(hidden).float()
+    return logits.log_softmax(-1)
+
+
 def additive(mask: Tensor, dtype: torch.dtype) -> Tensor:
     """A boolean mask as 0 / lowest finite value, which transformers passes on as it is."""
     return torch.zeros(mask.shape, dtype=dtype).masked_fill(~mask, torch.finfo(dtype).min)

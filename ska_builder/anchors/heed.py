@@ -23,7 +23,11 @@ from torch import Tensor, nn
 
 from ska_builder.contrast.pairs import Pair
 from zerolayer.anchors import AnchorSet, gated_part, norm_eps, norm_modules, normalized
-from zerolayer.scoring import Batch, collate, encode, log_probs
+from zerolayer.attach import attach
+from zerolayer.errors import ZerolayerError
+from zerolayer.models import fingerprint
+from zerolayer.pack import Pack
+from zerolayer.scoring import Batch, collate, encode, hidden_states, log_probs, next_log_probs
 
 # How often a kind is drawn: those that a small model can learn to generalise come more often.
 WEIGHTS = {
@@ -36,6 +40,13 @@ WEIGHTS = {
 }
 
 
+SAVE_EVERY = 40  # steps
+# Factors that limit_strength tries.
+STRENGTHS = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2)
+NEUTRAL_FILE_BYTES = 200_000
+NEUTRAL_WINDOWS_PER_FILE = 6
+
+
 def with_rule(rule: str, context: str) -> str:
     """The prompt with the rule before the context; the same wording in training and evaluation."""
     return f"Rule: {rule}\n{context}"
@@ -46,13 +57,13 @@ class Settings:
     """What a training run is told; each is recorded in the pack."""
 
     anchors: int = 4  # gated anchors per norm
-    steps: int = 260
+    steps: int = 280
     pairs: int = 8  # per step
     learning_rate: float = 1e-3
     warmup: int = 20
-    kl_weight: float = 3.0
+    kl_weight: float = 6.0
     neutral_rows: int = 1
-    neutral_tokens: int = 128
+    neutral_tokens: int = 256
     gate_quantile: float = 0.5  # of neutral rows that stay below each threshold at the start
     seed: int = 0
 
@@ -119,6 +130,35 @@ def neutral_windows(tokenizer: Any, text: str, length: int) -> Tensor:
     return ids[: count * length].view(count, length)
 
 
+def folder_windows(tokenizer: Any, folder: Path, length: int) -> tuple[Tensor, Tensor]:
+    """The first windows of each text file below a folder: to train on, and held out.
+
+    Both int64 [N, length].
+
+    Read are .md, .rst, .txt, and the METADATA of installed Python packages, which is where a
+    machine without a network has varied prose; large files are word lists and the like.
+
+    Raises:
+        ZerolayerError: no such folder, or no window of text in it.
+    """
+    if not folder.is_dir():
+        raise ZerolayerError(f"no folder {folder}; --neutral names a folder with text files")
+    pieces, held = [], []
+    for path in sorted(folder.rglob("*")):
+        named = path.suffix in (".md", ".rst", ".txt") or path.name == "METADATA"
+        if named and path.is_file() and path.stat().st_size <= NEUTRAL_FILE_BYTES:
+            text = path.read_text(encoding="utf-8", errors="ignore")
+            windows = neutral_windows(tokenizer, text[: 40 * length], length)
+            pieces.append(windows[:NEUTRAL_WINDOWS_PER_FILE])
+            held.append(windows[NEUTRAL_WINDOWS_PER_FILE : NEUTRAL_WINDOWS_PER_FILE + 1])
+    if not any(h.shape[0] for h in held):
+        raise ZerolayerError(
+            f"{folder} holds no text file of {(NEUTRAL_WINDOWS_PER_FILE + 1) * length} tokens; "
+            "the KL budget needs text that training has not seen"
+        )
+    return torch.cat(pieces), torch.cat(held)
+
+
 @torch.no_grad()
 def start_keys(
     model: Any,
@@ -174,7 +214,7 @@ def train(
     model: Any,
     tokenizer: Any,
     pairs: Sequence[Pair],
-    neutral_text: str,
+    windows: Tensor,
     settings: Settings,
     checkpoint: Path | None = None,
     progress: Callable[[Iterable[int]], Iterable[int]] = iter,
@@ -185,14 +225,13 @@ def train(
     Args:
         pairs: contrast pairs; whole counterbalance groups are drawn, so that no step rewards a
             fixed habit ("the first value", "the smaller one").
-        neutral_text: text for the KL term and for the thresholds.
-        checkpoint: file that is rewritten every 40 steps.
+        windows: int64 [N, neutral_tokens], text for the KL term and for the thresholds.
+        checkpoint: file that is rewritten every SAVE_EVERY steps.
     """
     for parameter in model.parameters():
         parameter.requires_grad_(False)
     heed = Trainable(model, settings)
     rng = random.Random(settings.seed)
-    windows = neutral_windows(tokenizer, neutral_text, settings.neutral_tokens)
     groups = _groups(pairs)
     optimizer = torch.optim.AdamW(heed.parameters(), lr=settings.learning_rate, weight_decay=0.0)
     done = _resume(heed, optimizer, checkpoint, settings)
@@ -200,7 +239,8 @@ def train(
         sample = [
             rng.choice(groups[k][rng.randrange(len(groups[k]))]) for k in groups for _ in range(6)
         ]
-        start_keys(model, tokenizer, heed, sample, windows[:12], settings)
+        some = windows[rng.sample(range(len(windows)), min(8, len(windows)))]
+        start_keys(model, tokenizer, heed, sample, some, settings)
     pad = tokenizer.pad_token_id or 0
     for step in progress(range(done, settings.steps)):
         rng.seed(settings.seed * 100_003 + step)  # a resumed run draws what the first would have
@@ -230,10 +270,44 @@ def train(
                     "margins": [[p.kind, round(m, 3)] for p, m in zip(drawn, margins, strict=True)],
                 }
             )
-        if checkpoint and (step + 1) % 40 == 0:
+        if checkpoint and (step + 1) % SAVE_EVERY == 0:
             _save(heed, optimizer, checkpoint, step + 1, settings)
     heed.remove()
     return heed.anchor_sets()
+
+
+@torch.inference_mode()
+def limit_strength(
+    model: Any, sets: dict[str, AnchorSet], held: Tensor, budget: float
+) -> tuple[dict[str, AnchorSet], dict[str, float]]:
+    """Scale all anchors by the largest factor whose neutral KL keeps the budget.
+
+    The divergence grows with about the square of the factor, the effect more slowly, so a
+    factor below 1 buys back much of what an anchor costs on text that no rule is about.
+
+    Args:
+        held: int64 [N, T] neutral windows that training has not seen.
+        budget: nats per token.
+
+    Returns:
+        The scaled anchors, and {factor: KL} as measured from 1 downward.
+    """
+    plain = [hidden_states(model, row[None]) for row in held]
+    curve: dict[str, float] = {}
+    scaled = sets
+    for factor in STRENGTHS:
+        scaled = {path: a.scaled(factor) for path, a in sets.items()}
+        pack = Pack(model=fingerprint(model), tokenizer="", anchors=scaled)
+        total = 0.0
+        with attach(model, pack):
+            for row, hidden in zip(held, plain, strict=True):
+                before = next_log_probs(model, hidden)
+                after = next_log_probs(model, hidden_states(model, row[None]))
+                total += float(F.kl_div(after, before, reduction="batchmean", log_target=True))
+        curve[f"{factor:g}"] = total / len(plain)
+        if curve[f"{factor:g}"] <= budget:
+            break
+    return scaled, curve
 
 
 def _margins(model: Any, batch: Batch) -> Tensor:

@@ -20,6 +20,7 @@ from torch import Tensor
 from zerolayer.attach import attach, gate_rate
 from zerolayer.errors import ZerolayerError
 from zerolayer.pack import Pack
+from zerolayer.scoring import hidden_states, next_log_probs
 
 WINDOW = 1024  # tokens
 SUFFIXES = (".md", ".txt")
@@ -70,24 +71,29 @@ def evaluate(
 
     The interval resamples documents; losses are summed over tokens before the mean is taken.
     """
-    rows = []
+    # Hidden states are kept, not log-probabilities: those of one window take 200 MB.
+    before = []
     for window in chosen:
-        plain = _log_probs(model, window.ids)
-        with attach(model, pack) as attachment:
-            attached = _log_probs(model, window.ids)
-            rate = gate_rate(model, attachment, window.ids)
-        target = window.ids[0, 1:, None]
-        rows.append(
-            (
-                target.numel(),
-                float(-plain.gather(1, target).sum()),
-                float(-attached.gather(1, target).sum()),
-                float(F.kl_div(attached, plain, reduction="sum", log_target=True)),
-                rate * target.numel(),
-            )
-        )
+        before.append(hidden_states(model, window.ids))
         if advance:
             advance(1)
+    rows = []
+    with attach(model, pack) as attachment:
+        for window, hidden in zip(chosen, before, strict=True):
+            attached = next_log_probs(model, hidden_states(model, window.ids))
+            plain = next_log_probs(model, hidden)
+            target = window.ids[0, 1:, None]
+            rows.append(
+                (
+                    target.numel(),
+                    float(-plain.gather(1, target).sum()),
+                    float(-attached.gather(1, target).sum()),
+                    float(F.kl_div(attached, plain, reduction="sum", log_target=True)),
+                    gate_rate(model, attachment, window.ids) * target.numel(),
+                )
+            )
+            if advance:
+                advance(1)
     names = sorted({w.document for w in chosen})
     table = np.zeros((len(names), 5))
     for window, row in zip(chosen, rows, strict=True):
@@ -106,10 +112,3 @@ def evaluate(
         "kl": round(float(divergence / tokens), 5),
         "gate_rate": round(float(opened / tokens), 4),
     }
-
-
-def _log_probs(model: Any, ids: Tensor) -> Tensor:
-    """Log-probabilities of the next token, fp32 [T - 1, V]."""
-    hidden = model.get_decoder()(ids, use_cache=False).last_hidden_state[0, :-1]
-    logits: Tensor = model.get_output_embeddings()(hidden).float()
-    return logits.log_softmax(-1)

@@ -1,0 +1,134 @@
+"""Training heed anchors: what it changes, resuming, and the KL budget."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from ska_builder.anchors import heed
+from ska_builder.anchors.heed import Settings, folder_windows, limit_strength, train
+from ska_builder.contrast.pairs import Pair
+from tests.test_attach import pack_for
+from zerolayer.attach import attach
+from zerolayer.errors import ZerolayerError
+from zerolayer.scoring import hidden_states, next_log_probs
+
+SETTINGS = Settings(anchors=2, steps=12, pairs=4, learning_rate=3e-2, warmup=2, kl_weight=0.1)
+
+
+def pairs() -> list[Pair]:
+    """What the rule names is good."""
+    made = []
+    for n, name in enumerate(("alpha", "beta", "gamma", "delta")):
+        for rule, good, bad in (("red it is", " red.", " tan."), ("tan it is", " tan.", " red.")):
+            context = f"The {name} box is"
+            made.append(Pair("consistency", rule, context, good, bad, f"t{n}", f"g{n}"))
+    return made
+
+
+@pytest.fixture
+def windows(byte_level: Any) -> torch.Tensor:
+    ids = byte_level("Goods are sent by rail and paid on receipt. " * 30).input_ids
+    return torch.tensor(ids)[: len(ids) // 32 * 32].view(-1, 32)
+
+
+def test_training_learns_and_leaves_the_model_alone(
+    llama: Any, byte_level: Any, windows: torch.Tensor
+) -> None:
+    before = {k: v.clone() for k, v in llama.state_dict().items()}
+    losses: list[float] = []
+    longer = Settings(**{**vars(SETTINGS), "steps": 40})
+    train(llama, byte_level, pairs(), windows, longer, report=lambda e: losses.append(e["loss"]))
+    assert sum(losses[-5:]) < 0.6 * sum(losses[:5])
+    assert all(torch.equal(v, before[k]) for k, v in llama.state_dict().items())
+    assert not any(m._forward_hooks for m in llama.modules())
+
+
+def test_a_killed_run_resumes_to_the_same_anchors(
+    llama: Any, byte_level: Any, windows: torch.Tensor, tmp_path: Path, monkeypatch: Any
+) -> None:
+    monkeypatch.setattr(heed, "SAVE_EVERY", 4)
+    whole = train(llama, byte_level, pairs(), windows, SETTINGS)
+
+    class Killed(Exception):
+        pass
+
+    def kill(entry: dict[str, Any]) -> None:
+        if entry["step"] == 6:
+            raise Killed
+
+    file = tmp_path / "run.checkpoint"
+    with pytest.raises(Killed):
+        train(llama, byte_level, pairs(), windows, SETTINGS, checkpoint=file, report=kill)
+    for module in llama.modules():
+        module._forward_hooks.clear()  # the killed process would have taken them with it
+    steps: list[int] = []
+    resumed = train(
+        llama,
+        byte_level,
+        pairs(),
+        windows,
+        SETTINGS,
+        file,
+        report=lambda e: steps.append(e["step"]),
+    )
+    assert steps == list(range(4, 12))
+    for path, anchors in whole.items():
+        torch.testing.assert_close(resumed[path].values, anchors.values, rtol=0, atol=1e-6)
+        torch.testing.assert_close(resumed[path].keys, anchors.keys, rtol=0, atol=1e-6)
+
+
+def test_a_checkpoint_of_other_settings_is_not_taken(
+    llama: Any, byte_level: Any, windows: torch.Tensor, tmp_path: Path, monkeypatch: Any
+) -> None:
+    monkeypatch.setattr(heed, "SAVE_EVERY", 4)
+    file = tmp_path / "run.checkpoint"
+    train(llama, byte_level, pairs(), windows, SETTINGS, checkpoint=file)
+    steps: list[int] = []
+    other = Settings(**{**vars(SETTINGS), "seed": 1, "steps": 2})
+    train(
+        llama, byte_level, pairs(), windows, other, file, report=lambda e: steps.append(e["step"])
+    )
+    assert steps == [0, 1]
+
+
+def test_strength_is_the_largest_within_the_budget(llama: Any, windows: torch.Tensor) -> None:
+    sets = pack_for(llama, scale=0.3, delta=0.1).anchors
+    _, curve = limit_strength(llama, sets, windows[:3], budget=1e-12)
+    kls = list(curve.values())
+    assert list(curve) == [f"{s:g}" for s in heed.STRENGTHS] and kls == sorted(kls, reverse=True)
+    limit = curve["0.6"]
+    scaled, shorter = limit_strength(llama, sets, windows[:3], budget=limit)
+    assert list(shorter)[-1] == "0.6"
+    for path, anchors in sets.items():
+        torch.testing.assert_close(scaled[path].values, anchors.values * 0.6)
+        assert torch.equal(scaled[path].thresholds, anchors.thresholds)
+
+
+def test_measured_divergence_is_that_of_the_logits(llama: Any, windows: torch.Tensor) -> None:
+    pack = pack_for(llama, scale=0.3)
+    _, curve = limit_strength(llama, pack.anchors, windows[:1], budget=100.0)
+    with torch.inference_mode():
+        before = llama(windows[:1]).logits[0, :-1].log_softmax(-1)
+        with attach(llama, pack):
+            after = llama(windows[:1]).logits[0, :-1].log_softmax(-1)
+            hidden = hidden_states(llama, windows[:1])
+            torch.testing.assert_close(next_log_probs(llama, hidden), after)
+    assert curve == {"1": pytest.approx(float((before.exp() * (before - after)).sum(-1).mean()))}
+
+
+def test_neutral_folder(byte_level: Any, tmp_path: Path) -> None:
+    text = "Prices are stated without tax and may be changed at the end of a month. " * 60
+    (tmp_path / "a.md").write_text(text, encoding="utf-8")
+    (tmp_path / "METADATA").write_text(text, encoding="utf-8")
+    (tmp_path / "code.py").write_text(text, encoding="utf-8")
+    (tmp_path / "words.txt").write_text("word\n" * 60_000, encoding="utf-8")
+    chosen, held = folder_windows(byte_level, tmp_path, 32)
+    assert chosen.shape == (12, 32) and held.shape == (2, 32)
+    with pytest.raises(ZerolayerError, match="no folder"):
+        folder_windows(byte_level, tmp_path / "nowhere", 32)
+    with pytest.raises(ZerolayerError, match="no text file of 7000 tokens"):
+        folder_windows(byte_level, tmp_path, 1000)
