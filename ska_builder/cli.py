@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from pathlib import Path
 from typing import Any
 
@@ -88,9 +89,9 @@ def build(
 @cli.command()
 @click.option("--model", "name", default="smollm2", show_default=True)
 @click.option("-o", "--output", required=True, type=click.Path(path_type=Path))
-@click.option("--steps", default=280, show_default=True, type=click.IntRange(1, 100_000))
+@click.option("--steps", default=240, show_default=True, type=click.IntRange(1, 100_000))
 @click.option("--pairs", default=8, show_default=True, help="Contrast pairs per step.")
-@click.option("--anchors", default=4, show_default=True, type=click.IntRange(1, 64))
+@click.option("--anchors", default=6, show_default=True, type=click.IntRange(1, 64))
 @click.option("--seed", default=0, show_default=True)
 @click.option(
     "--neutral",
@@ -123,6 +124,7 @@ def heed(
     from ska_builder.anchors.heed import (
         Settings,
         folder_windows,
+        gate_rates,
         limit_strength,
         neutral_windows,
         train,
@@ -161,7 +163,10 @@ def heed(
             report=note,
         )
         bar.add_task("strength under the KL budget", total=None)
-        sets, curve = limit_strength(model, sets, held[:: max(1, len(held) // 12)], budget)
+        held = held[:: max(1, len(held) // 12)]
+        sets, curve = limit_strength(model, sets, held, budget)
+        unseen = random.Random(seed).sample(generate_all(seed + 1, 1), 24)
+        gates = gate_rates(model, tokenizer, sets, unseen, held)
     last: Any = lines[-40:] or [{"loss": 0.0, "kl": 0.0, "right": 0.0}]
     Pack(
         model=fingerprint(model),
@@ -170,6 +175,7 @@ def heed(
         calibration={
             "settings": vars(settings),
             "neutral_kl_by_strength": curve,
+            "gate_rates": gates,
             "training": {k: sum(e[k] for e in last) / len(last) for k in ("loss", "kl", "right")},
         },
         builder="ska-build heed 0.1",

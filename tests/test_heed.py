@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -118,6 +119,34 @@ def test_measured_divergence_is_that_of_the_logits(llama: Any, windows: torch.Te
             hidden = hidden_states(llama, windows[:1])
             torch.testing.assert_close(next_log_probs(llama, hidden), after)
     assert curve == {"1": pytest.approx(float((before.exp() * (before - after)).sum(-1).mean()))}
+
+
+def test_gate_rates_count_rows(llama: Any, byte_level: Any, windows: torch.Tensor) -> None:
+    open_half = pack_for(llama).anchors
+    shut = {
+        path: replace(a, thresholds=torch.full_like(a.thresholds, 1e6))
+        for path, a in open_half.items()
+    }
+    rates = heed.gate_rates(llama, byte_level, open_half, pairs(), windows[:2])
+    assert set(rates) == {"under_a_rule", "same_without_rule", "neutral"}
+    assert all(0.5 < r <= 1 for r in rates.values())  # three gates, each open on half of the rows
+    rates = heed.gate_rates(llama, byte_level, shut, pairs(), windows[:2])
+    assert set(rates.values()) == {0.0}
+
+
+def test_first_keys_tell_text_under_a_rule(
+    llama: Any, byte_level: Any, windows: torch.Tensor
+) -> None:
+    """Where the two are far apart, gates open under the rule alone."""
+    mark = byte_level("red it is").input_ids[0]
+    with torch.no_grad():  # the embedding of a word of the rule dominates what follows it
+        llama.model.embed_tokens.weight[mark] *= 30
+    settings = Settings(**{**vars(SETTINGS), "gate_quantile": 0.99})
+    trainable = heed.Trainable(llama, settings)
+    heed.start_keys(llama, byte_level, trainable, pairs() * 2, windows, settings)
+    trainable.remove()
+    rates = heed.gate_rates(llama, byte_level, trainable.anchor_sets(), pairs(), windows[:4])
+    assert rates["neutral"] <= 0.1 < rates["under_a_rule"]
 
 
 def test_neutral_folder(byte_level: Any, tmp_path: Path) -> None:

@@ -50,6 +50,7 @@ TAILS = (
     " percent",
     *"万亿千百十",
 )
+SENTENCE_ENDS = (".", "!", "?", "\n", "。", "！", "？")
 _FULL_WIDTH = {chr(c): chr(c + 0xFEE0) for c in range(0x21, 0x7F)}
 _BLANKS = (" ", "\n", "\t", "\r", "\u3000", "\u00a0")
 
@@ -60,6 +61,11 @@ class Vocabulary:
     def __init__(self, token_bytes: Sequence[bytes | None]) -> None:
         self.token_bytes = list(token_bytes)
         self.native = _host.Vocabulary(self.token_bytes)
+        ends = {mark.encode()[-1] for mark in SENTENCE_ENDS}
+        # By the last byte alone, as a token may hold only the end of a sign's UTF-8.
+        self.sentence_ends = frozenset(
+            i for i, t in enumerate(self.token_bytes) if t and t[-1] in ends
+        )
 
     @classmethod
     def from_tokenizer(cls, tokenizer: Any, logits_width: int | None = None) -> Vocabulary:

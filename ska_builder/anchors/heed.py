@@ -2,9 +2,9 @@
 
 Trained on contrast pairs over many rules of all kinds with the rule in the prompt, the backbone
 frozen: a logistic loss on the margin log p(good) − log p(bad), and a KL term to the plain model on
-neutral text, which is what keeps the model's other behaviour where it was. Keys start as the
-direction that tells text under a rule from the same text without one, so that gates sleep where
-no rule stands in the prompt.
+neutral text. Keys start as the direction that tells text under a rule from other text, with
+thresholds that neutral text does not reach: gates sleep where no rule stands in the prompt, and
+that is what keeps the model's other behaviour where it was.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from torch import Tensor, nn
 
 from ska_builder.contrast.pairs import Pair
 from zerolayer.anchors import AnchorSet, gated_part, norm_eps, norm_modules, normalized
-from zerolayer.attach import attach
+from zerolayer.attach import attach, gate_rate
 from zerolayer.errors import ZerolayerError
 from zerolayer.models import fingerprint
 from zerolayer.pack import Pack
@@ -31,16 +31,20 @@ from zerolayer.scoring import Batch, collate, encode, hidden_states, log_probs, 
 
 # How often a kind is drawn: those that a small model can learn to generalise come more often.
 WEIGHTS = {
-    "consistency": 4,
+    "consistency": 3,
     "bound": 1,
-    "precedence": 8,
-    "prohibition": 3,
-    "requirement": 2,
-    "definition": 2,
+    "precedence": 9,
+    "prohibition": 2,
+    "requirement": 1,
+    "definition": 1,
 }
 
 
 SAVE_EVERY = 40  # steps
+START_PAIRS, START_WINDOWS = 16, 32  # for the first keys: pairs of each kind, neutral windows
+FILLERS = (0, 0, 0, 48, 160)  # tokens between rule and context there
+SHRINKAGE = 0.05
+VARIETY = 2.0  # length of what sets an anchor's key apart from the discriminant
 # Factors that limit_strength tries.
 STRENGTHS = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2)
 NEUTRAL_FILE_BYTES = 200_000
@@ -56,15 +60,15 @@ def with_rule(rule: str, context: str) -> str:
 class Settings:
     """What a training run is told; each is recorded in the pack."""
 
-    anchors: int = 4  # gated anchors per norm
-    steps: int = 280
+    anchors: int = 6  # gated anchors per norm
+    steps: int = 240
     pairs: int = 8  # per step
-    learning_rate: float = 1e-3
-    warmup: int = 20
-    kl_weight: float = 6.0
+    learning_rate: float = 6e-4
+    warmup: int = 30
+    kl_weight: float = 3.0
     neutral_rows: int = 1
-    neutral_tokens: int = 256
-    gate_quantile: float = 0.5  # of neutral rows that stay below each threshold at the start
+    neutral_tokens: int = 128
+    gate_quantile: float = 0.99  # of neutral rows that stay below each threshold at the start
     seed: int = 0
 
 
@@ -79,7 +83,6 @@ class Trainable(nn.Module):
         self.ska_keys = nn.Parameter(torch.zeros(shape))
         self.ska_values = nn.Parameter(torch.zeros(shape))
         self.ska_thresholds = nn.Parameter(torch.zeros(shape[:2]))
-        self.ska_delta_weight = nn.Parameter(torch.zeros(shape[0], width))
         self.enabled = True
         self.watch: Callable[[int, Tensor], None] | None = None
         self.handles = [
@@ -98,7 +101,7 @@ class Trainable(nn.Module):
             delta = gated_part(
                 xhat, self.ska_keys[i], self.ska_values[i], self.ska_thresholds[i], ones
             )
-            return output + (delta + xhat * self.ska_delta_weight[i]).to(output.dtype)
+            return output + delta.to(output.dtype)
 
         return add
 
@@ -117,7 +120,6 @@ class Trainable(nn.Module):
                 self.ska_thresholds[i].detach().clone(),
                 torch.ones(count),
                 torch.full((count,), -1, dtype=torch.int32),
-                self.ska_delta_weight[i].detach().clone(),
             )
             for i, path in enumerate(self.norms)
         }
@@ -159,55 +161,106 @@ def folder_windows(tokenizer: Any, folder: Path, length: int) -> tuple[Tensor, T
     return torch.cat(pieces), torch.cat(held)
 
 
+class Moments:
+    """Sums over rows of x̂ in every layer, for means and covariances without keeping the rows."""
+
+    def __init__(self, layers: int, width: int) -> None:
+        self.rows = 0
+        self.total = torch.zeros(layers, width, dtype=torch.float64)
+        self.outer = torch.zeros(layers, width, width, dtype=torch.float64)
+
+    def add(self, x: Tensor) -> None:
+        """Rows fp32 [layers, rows, d]."""
+        self.rows += x.shape[1]
+        self.total += x.sum(1)
+        self.outer += x.mT @ x
+
+    @property
+    def mean(self) -> Tensor:
+        """fp64 [layers, d]."""
+        return self.total / self.rows
+
+    @property
+    def covariance(self) -> Tensor:
+        """fp64 [layers, d, d]."""
+        return self.outer / self.rows - self.mean[:, :, None] * self.mean[:, None, :]
+
+
 @torch.no_grad()
 def start_keys(
     model: Any,
     tokenizer: Any,
     heed: Trainable,
     pairs: Sequence[Pair],
-    neutral: Tensor,
+    windows: Tensor,
     settings: Settings,
 ) -> None:
-    """Set the first keys and thresholds from hidden states.
+    """Set the first keys and thresholds, so that gates open under a rule and sleep elsewhere.
 
-    The first key of a layer is the difference of means between tokens of a context under its rule
-    and the same tokens without it; the others are centred hidden states at decision points, so
-    that they open on different texts. Thresholds are a quantile of the neutral text's scores.
+    The direction of a layer is Fisher's linear discriminant, with a shrunken covariance, between
+    tokens of a context under its rule and tokens of contexts without one and of neutral text. A
+    plain difference of means does not do: in SmolLM2 it opens on less than a tenth of the tokens
+    under a rule where it stays shut on 95 % of neutral ones; the discriminant opens on nine in
+    ten at 99 %. Filler between rule and context keeps the direction from being one of position.
+
+    The first key is the discriminant; the others add to it a hidden state of a decision point, so
+    that they open on different texts. Thresholds are a quantile of neutral scores.
     """
-    heed.enabled = False
+    rng = random.Random(settings.seed)
     layers, count = heed.ska_thresholds.shape
-    store: list[list[Tensor]] = [[] for _ in range(layers)]
-    heed.watch = lambda i, xhat: store[i].append(xhat)
-    tails: list[tuple[Tensor, Tensor]] = []
-    means: list[Tensor] = []
+    width = heed.ska_keys.shape[-1]
+    store: list[Tensor] = []
+    heed.enabled = False
+    heed.watch = lambda i, xhat: store.append(xhat[0])
+
+    def states(ids: list[int]) -> Tensor:
+        store.clear()
+        model.get_decoder()(torch.tensor([ids]), use_cache=False)
+        return torch.stack(store)
+
+    half = max(1, len(windows) // 2)
+    ruled, plain = Moments(layers, width), Moments(layers, width)
+    examples: list[list[int]] = []
+    tails: list[Tensor] = []
     for pair in pairs:
-        for text in (with_rule(pair.rule, pair.context), pair.context):
-            model.get_decoder()(torch.tensor([tokenizer(text).input_ids]), use_cache=False)
-        n = len(tokenizer(pair.context).input_ids) // 2
-        taken = torch.stack(
-            [torch.stack([s[0][0, -n:].mean(0), s[1][0, -n:].mean(0)]) for s in store]
-        )
-        means.append(taken)
-        tails.append((torch.stack([s[0][0, -1] for s in store]), taken[:, 1]))
-        for s in store:
-            s.clear()
-    model.get_decoder()(neutral, use_cache=False)
-    plain = torch.stack([s[0].reshape(-1, s[0].shape[-1]) for s in store])  # [layers, rows, d]
+        context = tokenizer(pair.context).input_ids
+        rule = tokenizer(with_rule(pair.rule, "")).input_ids
+        filler = windows[rng.randrange(half)].tolist()[: rng.choice(FILLERS)]
+        under = states(rule + filler + context)
+        ruled.add(under[:, -len(context) :])
+        tails.append(under[:, -1])
+        examples.append(rule + filler + context)
+        plain.add(states(filler + context)[:, -len(context) :])
+    for row in windows[:half]:
+        plain.add(states(row.tolist()))
+    covariance = (ruled.covariance + plain.covariance) / 2
+    shrunken = covariance.diagonal(dim1=1, dim2=2).mean(1)[:, None, None] * torch.eye(width)
+    direction = torch.linalg.solve(covariance + SHRINKAGE * shrunken, ruled.mean - plain.mean)
+    direction = F.normalize(direction, dim=-1).float()
+    center = plain.mean.float()
+    for k in range(count):
+        heed.ska_keys[:, k] = direction
+    # A margin of about 1 under a rule; where the two are not apart, the spread is the measure.
+    quiet = [states(row.tolist()) for row in windows[half:]]
+    spoken = [states(ids)[:, -24:] for ids in examples[:: max(1, len(examples) // 16)]]
+    neutral, under = _scores(quiet, direction), _scores(spoken, direction)
+    margin = under.mean(1) - neutral.quantile(settings.gate_quantile, dim=1)
+    scale = 1 / torch.maximum(margin, neutral.std(1))
+    for k in range(count):
+        heed.ska_keys[:, k] *= scale[:, None]
+        if k:
+            tail = F.normalize(rng.choice(tails) - center, dim=-1)
+            heed.ska_keys[:, k] += VARIETY * tail
+        scores = _scores(quiet, heed.ska_keys[:, k])
+        heed.ska_thresholds[:, k] = scores.quantile(settings.gate_quantile, dim=1)
     heed.watch = None
     heed.enabled = True
 
-    mean = torch.stack(means)  # [pairs, layers, 2, d]
-    first = F.normalize((mean[:, :, 0] - mean[:, :, 1]).mean(0), dim=-1)
-    generator = torch.Generator().manual_seed(settings.seed)
-    others = torch.randint(len(tails), (layers, count - 1), generator=generator)
-    center = plain.mean(1)
-    for i in range(layers):
-        rows = torch.stack([tails[int(j)][0][i] for j in others[i]]) - center[i]
-        heed.ska_keys[i] = torch.cat([first[i : i + 1], F.normalize(rows, dim=-1)])
-        # Keys of length sqrt(d) make <x̂, key> / sqrt(d) move by about one over the text.
-        heed.ska_keys[i] *= 4.0
-        scores = plain[i] @ heed.ska_keys[i].t() / plain.shape[-1] ** 0.5
-        heed.ska_thresholds[i] = scores.quantile(settings.gate_quantile, dim=0)
+
+def _scores(rows: Sequence[Tensor], key: Tensor) -> Tensor:
+    """<x̂, key> / sqrt(d) of all rows, fp32 [layers, rows]; key [layers, d]."""
+    products = [(r @ key[:, :, None])[:, :, 0] for r in rows]
+    return torch.cat(products, 1).div(key.shape[-1] ** 0.5)
 
 
 def train(
@@ -236,10 +289,8 @@ def train(
     optimizer = torch.optim.AdamW(heed.parameters(), lr=settings.learning_rate, weight_decay=0.0)
     done = _resume(heed, optimizer, checkpoint, settings)
     if not done:
-        sample = [
-            rng.choice(groups[k][rng.randrange(len(groups[k]))]) for k in groups for _ in range(6)
-        ]
-        some = windows[rng.sample(range(len(windows)), min(8, len(windows)))]
+        sample = [rng.choice(rng.choice(groups[k])) for k in groups for _ in range(START_PAIRS)]
+        some = windows[rng.sample(range(len(windows)), min(START_WINDOWS, len(windows)))]
         start_keys(model, tokenizer, heed, sample, some, settings)
     pad = tokenizer.pad_token_id or 0
     for step in progress(range(done, settings.steps)):
@@ -308,6 +359,32 @@ def limit_strength(
         if curve[f"{factor:g}"] <= budget:
             break
     return scaled, curve
+
+
+@torch.inference_mode()
+def gate_rates(
+    model: Any, tokenizer: Any, sets: dict[str, AnchorSet], pairs: Sequence[Pair], held: Tensor
+) -> dict[str, float]:
+    """Share of rows with an open gate, the mean over norms: under a rule, without, on neutral text.
+
+    Args:
+        pairs: pairs that training has not seen.
+        held: int64 [N, T] neutral windows that training has not seen.
+    """
+    pack = Pack(model=fingerprint(model), tokenizer="", anchors=sets)
+
+    def rate(texts: Sequence[list[int]]) -> float:
+        rates = [gate_rate(model, attachment, torch.tensor([ids])) for ids in texts]
+        return sum(rates) / max(1, len(rates))
+
+    with attach(model, pack) as attachment:
+        return {
+            "under_a_rule": rate(
+                [tokenizer(with_rule(p.rule, p.context)).input_ids for p in pairs]
+            ),
+            "same_without_rule": rate([tokenizer(p.context).input_ids for p in pairs]),
+            "neutral": rate(held.tolist()),
+        }
 
 
 def _margins(model: Any, batch: Batch) -> Tensor:

@@ -120,6 +120,8 @@ def generate(
         if session is not None and session.stopped:
             reason = "stopped"
             break
+        if not stop and on_text is None:
+            continue
         text = tokenizer.decode(tokens, skip_special_tokens=True)
         if any(s in text[len(lead) :] for s in stop):
             reason = "end"

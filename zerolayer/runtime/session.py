@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from zerolayer import automaton, ops
+from zerolayer.automaton import SENTENCE_ENDS
 from zerolayer.decisions.arbitration import Settlement, settle
 from zerolayer.decisions.events import DecisionEvent
 from zerolayer.decisions.judge import judge
@@ -140,7 +141,7 @@ class Session:
         self.overlay_state = torch.zeros(1, dtype=torch.int32)
         self.done = b""
         self.tokens: list[int] = []
-        self.text = ""
+        self._text: str | None = ""
         self.read_to = 0  # the text before this offset has been read for statements
         self.snapshot: Snapshot | None = None  # of the last trigger
         self.forced: set[str] = set()  # slots said again under enforce after a repair
@@ -149,6 +150,13 @@ class Session:
         self.seconds = 0.0
         self.stopped: str | None = None
         self.decision_tokens = 0
+
+    @property
+    def text(self) -> str:
+        """The answer so far; decoded when it is asked for, as most tokens ask for nothing."""
+        if self._text is None:
+            self._text = str(self.tokenizer.decode(self.tokens, skip_special_tokens=True))
+        return self._text
 
     def feed(self, token: int) -> int | None:
         """Take one token of the answer.
@@ -165,7 +173,7 @@ class Session:
 
     def _feed(self, token: int) -> int | None:
         self.tokens.append(token)
-        self.text = self.tokenizer.decode(self.tokens, skip_special_tokens=True)
+        self._text = None
         one = torch.tensor([[token]], dtype=torch.int32)
         length = torch.ones(1, dtype=torch.int32)
         event = int(ops.scan_tokens(one, length, self.state, self.arena)[0, 0])
@@ -174,7 +182,7 @@ class Session:
             if plans:
                 self._trigger(self.plans[plans[-1]])
         self._advance_overlay(token)
-        if self.text.endswith((".", "!", "?", "\n", "。", "！", "？")):
+        if token in self.vocabulary.sentence_ends and self.text.endswith(SENTENCE_ENDS):
             return self._read()
         return None
 
@@ -271,7 +279,7 @@ class Session:
         snapshot = self.snapshot
         self.decision_tokens += len(self.tokens) - snapshot.tokens
         self.tokens = self.tokens[: snapshot.tokens]
-        self.text = self.tokenizer.decode(self.tokens, skip_special_tokens=True)
+        self._text = None
         self.state = snapshot.state.clone()
         self.overlay = None
         self._trigger(snapshot.plan)
