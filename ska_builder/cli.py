@@ -89,15 +89,15 @@ def build(
 @cli.command()
 @click.option("--model", "name", default="smollm2", show_default=True)
 @click.option("-o", "--output", required=True, type=click.Path(path_type=Path))
-@click.option("--steps", default=240, show_default=True, type=click.IntRange(1, 100_000))
+@click.option("--steps", default=260, show_default=True, type=click.IntRange(1, 100_000))
 @click.option("--pairs", default=8, show_default=True, help="Contrast pairs per step.")
-@click.option("--anchors", default=6, show_default=True, type=click.IntRange(1, 64))
+@click.option("--anchors", default=4, show_default=True, type=click.IntRange(1, 64))
 @click.option("--seed", default=0, show_default=True)
 @click.option(
     "--neutral",
     "folder",
     type=click.Path(path_type=Path),
-    help="Folder with text that must stay as it is, beside the shipped text.",
+    help="Folder with text on which the budget is measured; else a part of the shipped text.",
 )
 @click.option(
     "--budget",
@@ -119,7 +119,6 @@ def heed(
     log: Path | None,
 ) -> None:
     """Train a model's heed anchors on the project's own contrast data; resumes after a kill."""
-    import torch
 
     from ska_builder.anchors.heed import (
         Settings,
@@ -139,10 +138,11 @@ def heed(
     model, tokenizer = load_model(name)
     settings = Settings(anchors=anchors, steps=steps, pairs=pairs, seed=seed)
     windows = neutral_windows(tokenizer, neutral_text(), settings.neutral_tokens)
-    windows, held = windows[:-2], windows[-2:]
     if folder:
-        more, held = folder_windows(tokenizer, folder, settings.neutral_tokens)
-        windows = torch.cat([windows, more])
+        held = folder_windows(tokenizer, folder, settings.neutral_tokens)
+        held = held[:: max(1, len(held) // 24)]
+    else:
+        windows, held = windows[:-4], windows[-4:]
     lines: list[dict[str, Any]] = []
 
     def note(entry: dict[str, Any]) -> None:
@@ -163,11 +163,10 @@ def heed(
             report=note,
         )
         bar.add_task("strength under the KL budget", total=None)
-        held = held[:: max(1, len(held) // 12)]
         sets, curve = limit_strength(model, sets, held, budget)
         unseen = random.Random(seed).sample(generate_all(seed + 1, 1), 24)
         gates = gate_rates(model, tokenizer, sets, unseen, held)
-    last: Any = lines[-40:] or [{"loss": 0.0, "kl": 0.0, "right": 0.0}]
+    last = lines[-40:]  # none where a finished run was resumed
     Pack(
         model=fingerprint(model),
         tokenizer=Vocabulary.from_tokenizer(tokenizer, model.config.vocab_size).fingerprint(),
@@ -176,7 +175,9 @@ def heed(
             "settings": vars(settings),
             "neutral_kl_by_strength": curve,
             "gate_rates": gates,
-            "training": {k: sum(e[k] for e in last) / len(last) for k in ("loss", "kl", "right")},
+            "training": {k: sum(e[k] for e in last) / len(last) for k in ("loss", "kl", "right")}
+            if last
+            else {},
         },
         builder="ska-build heed 0.1",
     ).save(output)

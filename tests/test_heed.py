@@ -134,30 +134,15 @@ def test_gate_rates_count_rows(llama: Any, byte_level: Any, windows: torch.Tenso
     assert set(rates.values()) == {0.0}
 
 
-def test_first_keys_tell_text_under_a_rule(
-    llama: Any, byte_level: Any, windows: torch.Tensor
-) -> None:
-    """Where the two are far apart, gates open under the rule alone."""
-    mark = byte_level("red it is").input_ids[0]
-    with torch.no_grad():  # the embedding of a word of the rule dominates what follows it
-        llama.model.embed_tokens.weight[mark] *= 30
-    settings = Settings(**{**vars(SETTINGS), "gate_quantile": 0.99})
-    trainable = heed.Trainable(llama, settings)
-    heed.start_keys(llama, byte_level, trainable, pairs() * 2, windows, settings)
-    trainable.remove()
-    rates = heed.gate_rates(llama, byte_level, trainable.anchor_sets(), pairs(), windows[:4])
-    assert rates["neutral"] <= 0.1 < rates["under_a_rule"]
-
-
 def test_neutral_folder(byte_level: Any, tmp_path: Path) -> None:
     text = "Prices are stated without tax and may be changed at the end of a month. " * 60
     (tmp_path / "a.md").write_text(text, encoding="utf-8")
     (tmp_path / "METADATA").write_text(text, encoding="utf-8")
     (tmp_path / "code.py").write_text(text, encoding="utf-8")
     (tmp_path / "words.txt").write_text("word\n" * 60_000, encoding="utf-8")
-    chosen, held = folder_windows(byte_level, tmp_path, 32)
-    assert chosen.shape == (12, 32) and held.shape == (2, 32)
+    found = folder_windows(byte_level, tmp_path, 32)
+    assert torch.equal(found, torch.tensor(byte_level(text).input_ids)[128:160].repeat(2, 1))
     with pytest.raises(ZerolayerError, match="no folder"):
         folder_windows(byte_level, tmp_path / "nowhere", 32)
-    with pytest.raises(ZerolayerError, match="no text file of 7000 tokens"):
+    with pytest.raises(ZerolayerError, match="no text file of 5000 tokens"):
         folder_windows(byte_level, tmp_path, 1000)
