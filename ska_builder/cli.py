@@ -101,7 +101,7 @@ def build(
 )
 @click.option(
     "--budget",
-    default=0.03,
+    default=0.04,
     show_default=True,
     type=click.FloatRange(0, 1, min_open=True),
     help="Neutral KL that the anchors may cost, nats per token.",
