@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from ska_builder.language import read_norms
 from zerolayer.decisions.arbitration import Settlement, settle
 from zerolayer.decisions.ledger import Ledger, Source
 from zerolayer.decisions.machine import CONTESTED, DecisionMachine, read_slot
+from zerolayer.decisions.statements import read_statements
 from zerolayer.errors import ZerolayerError
 from zerolayer.evaluation import statements
 from zerolayer.evaluation.stats import read_items
@@ -174,3 +176,15 @@ def test_statements_set(data: Path) -> None:
     """A floor under the evaluation set, so that a change that costs much is seen."""
     figures = statements.evaluate(read_items(data / "eval", "statements"))
     assert figures["precision"] >= 0.88 and figures["recall"] >= 0.9, figures
+
+
+SENTENCES = Path(__file__).with_name("decision_sentences.jsonl").read_text("utf-8").splitlines()
+
+
+@pytest.mark.parametrize("line", SENTENCES, ids=range(len(SENTENCES)))
+def test_sentences(line: str) -> None:
+    """Stated, denied, supposed, asked, replaced: in wordings that no evaluation set has."""
+    case = json.loads(line)
+    slots = [Slot.from_json(s) for s in case["slots"]]
+    said = read_statements(case["text"], slots)
+    assert [case["text"][s.start : s.end] for s in said] == case["stated"]

@@ -25,7 +25,7 @@ _FUNCTION_WORDS = (
     r"amount|equal|run|remain|just|exactly|simply|about|merely|figure|value|former|old|earlier|"
     rf"previous|agreed|{SLOT})[ :,]+)*"
 )
-_FUNCTION_CHARACTERS = rf"(?:是|为|按|以|的|写|定|{SLOT})*"
+_FUNCTION_CHARACTERS = rf"(?:是|为|按|以|的|写|定|每[年月周日天次]|{SLOT})*"
 
 
 def _compile(*sources: str) -> tuple[re.Pattern[str], ...]:
@@ -84,7 +84,8 @@ OLD: Final = _compile(
     rf"<old><=>\b(?:is|are) (?:now |hereby )?(?:{_CHANGED}) (?:to|at|as)\b<~><V>",
     r"<old><~>\b(?:gives? way to|makes? way for|yields? to)\b<~><V>",
     r"\b(?:replac|substitut|exchang|swap)\w*\b<~><old><~>\b(?:by|with|for)\b<~><V>",
-    r"<V><~>\b(?:replaces?|supersedes?|takes? the place of|overrides?|displaces?)\b<~><old>",
+    r"<V>(?![^\ue000]*\bwhich the\b)<~>"
+    r"\b(?:replaces?|supersedes?|takes? the place of|overrides?|displaces?)\b<~><old>",
     r"\b(?:instead of|in place of|in lieu of|rather than|no more(?! and| than| or)|"
     r"no longer(?! than| and| or)|as opposed to|as against)\b<,><old>",
     r"(?:\bnot|n't|\bnever|\bneither|\bnor|\bcannot)[ :,]+<fn><old>",
@@ -95,7 +96,9 @@ OLD: Final = _compile(
     r"\bfrom <fn><old><~>\b(?:to|down to|up to)\b<~><V>",
     r"\b(?:had been|used to be|formerly|previously|originally|up to now|until now|once)[:,]? "
     r"<fn><old>",
-    r"<old><,>\b(?:as before|until now|up to now|so far|previously|formerly|any ?more)\b",
+    r"<old><,>\b(?:as before|until now|up to now|so far|any ?more)\b",
+    r"<old><,>\b(?:previously|formerly)\b(?![:,]? ?<fn><V>)",
+    r"<old><,>,? which\b<~>\b(?:overrides?|overrode|supersedes?d?|replaces?d?|displaces?d?)\b",
     r"\b(?:where|which|it|that) (?:was|were) <fn><old>",
     r"\b(?:old|former|earlier|before|previous)[:,] ?<fn><old>",
     rf"\bstill {_REPORTS}\b<~><old>",
@@ -118,6 +121,7 @@ OLD: Final = _compile(
     rf"<old><~>{_ZH_GONE}",
     r"<old>[^，。；\ue000]{0,12}(?:取消|停止执行)(?!<~><V>)",
     r"(?:而非|不是|并非|而不是|绝非|不再是|不为|不等于|非)<字><old>",
+    r"(?:请勿|切勿|勿|别|不要|不能|不可|不应)(?:把|将|以)[^\ue000，。；]{0,8}<old>[^\ue000，。；]{0,6}(?:当|视|作)",
     r"(?:别看|不要看|别按|不要按|别用|别信|忽略|不必理会|无视|勿按|勿以|不要以|别管|不看)<~><old>",
     r"(?:见过|看到过|看过|听说过|看到的)<~><old>",
     r"(?:虽然?|尽管|固然)[^\ue000]{0,40}<old><~>[，,；;]?<~><V>",
@@ -134,8 +138,9 @@ FORMER: Final = _compile(
 
 # A value is supposed or asked about, not stated.
 SUPPOSED: Final = _compile(
-    r"\b(?:suppose|supposing|imagine|assuming|what if|let us say|let's say|as if|picture|"
-    r"hypothetically|pretend|let us assume|if we assume|say that|for the sake of argument)\b[^;]*",
+    r"\b(?:suppose|supposing|imagine|assuming|what if|as if|picture|hypothetically|pretend|"
+    r"(?:let us|let's|if we) (?:say|assume|suppose|take|imagine)|say that|"
+    r"for the sake of argument)\b[^;]*",
     r"(?:^|[,.:] ?)(?:please )?assume\b[^;]*",
     r"(?:^|[,.:] ?)had (?:they|we|you|he|she|it|i|the \w+|both|one|\ue001)\b[^;]*",
     r"(?:^|[,.:] ?)(?:were|should) (?:it|the|this|that|a|an|your|our|we|they|you|\ue001)\b[^;]*",
@@ -161,12 +166,14 @@ TURN: Final = re.compile(
 # Denies the values around it, as far as it reaches.
 DENIED: Final = _compile(
     r"\b(?:nobody|no one|none of|would be wrong|is wrong to|not true|not the case|not correct|"
-    r"incorrect|mistaken|mistake to|false|untrue|not right|would be a mistake|misread|myth|"
+    r"incorrect|mistaken|mistake (?:to|that)|error (?:to|that)|false|untrue|not right|would be a mistake|misread|myth|"
     r"there is no|there's no|it is not that)\b",
     r"\bno (?:source|paper|document|clause|text|page|one|party|side)s?\b[^.;]{0,40}\b(?:gives?|says?|"
     r"states?|mentions?|names?|supports?|promis\w+|fix\w*|agree\w*|provid\w+)\b",
+    r"\b(?:cannot|can't|can not|could not|couldn't|did not|didn't|nowhere)\b[^.;\ue000]{0,20}\b"
+    r"(?:find|found|see|seen|read|confirm\w*|verif\w+)\b[^.;\ue000]{0,20}\b(?:that|any|an?)\b",
     r"没有人|没人|无人|从未|从没|不对|不正确|错误|误解|有误|弄错|搞错|并不成立|不属实|是错的|谁也没"
-    r"|没有(?:任何)?(?:资料|文件|条款|一方|约定|规定|说过|写)|未曾|并未|并没有|不能说|不能把|不应把|不可把",
+    r"|没有(?:任何|哪|一)?[份个条处]?(?:资料|文件|条款|一方|约定|规定|说过|写)|未曾|并未|并没有|不能说|不能把|不应把|不可把",
 )
 
 # The sentence says that nothing can be said: no conclusion can follow in it.

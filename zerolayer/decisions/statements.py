@@ -69,9 +69,18 @@ def statements_of(
     if not values:
         return [], follow
     masked, places = _mask(folded, values, named)
-    if not source and any(p.search(masked) for p in (*cues.OPEN, *cues.DISAGREE)):
-        return [], None
+    concluded = 0
+    if not source:
+        if any(p.search(masked) for p in cues.OPEN):
+            return [], None
+        report = max((m.end() for p in cues.DISAGREE for m in p.finditer(masked)), default=0)
+        if report:
+            ends = [m.end() for p in cues.CONCLUSION for m in p.finditer(masked, report)]
+            if not ends:
+                return [], None
+            concluded = min(ends)
     old = _excluded(masked, places, source)
+    old |= {i for place, i in places.items() if place < concluded}
     alive = [v for i, v in enumerate(values) if i not in old]
     pairs = _assign(alive, named, slots, masked)
     return [
