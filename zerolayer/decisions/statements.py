@@ -103,7 +103,8 @@ def _values(body: str, slots: tuple[Slot, ...], wanted: set[int]) -> list[Found]
         kinds.setdefault(slots[s].type, set()).update(slots[s].choices)
     found: list[Found] = []
     for kind, choices in kinds.items():
-        found += find_values(body, {kind}, sorted(choices))
+        # 03/04/2027 states neither of its two readings.
+        found += [f for f in find_values(body, {kind}, sorted(choices)) if not f.ambiguous]
     return sorted(found, key=lambda f: f.start)
 
 
