@@ -9,6 +9,7 @@ import torch
 
 from zerolayer import automaton
 from zerolayer.decisions.ledger import Source
+from zerolayer.engines import hf
 from zerolayer.engines.hf import Answer, generate
 from zerolayer.errors import ZerolayerError
 from zerolayer.readings import Reading, Slot
@@ -90,11 +91,24 @@ def test_repair_takes_a_contradiction_back(llama: Any, byte_level: Any) -> None:
     ]
 
 
-def test_repair_in_the_engine_crops_its_cache(llama: Any, byte_level: Any) -> None:
-    """A repaired answer equals the one that a model without its memory of the detour gives."""
-    result, made = answer(llama, byte_level, "repair", [SOURCE], "The payment period is 45 days.")
-    assert result.decision_tokens > 0 or "45" in result.text
-    assert len(result.tokens) == len(made.tokens)
+def test_repair_in_the_engine_crops_its_cache(
+    llama: Any, byte_level: Any, monkeypatch: Any
+) -> None:
+    """A repaired answer goes on as that of a model which never took the detour."""
+    detour = byte_level(" is 45 days.", add_special_tokens=False).input_ids
+    script, choose = list(detour), hf._choose
+
+    def scripted(logits: Any, temperature: float, generator: Any) -> int:
+        return script.pop(0) if script else choose(logits, temperature, generator)
+
+    monkeypatch.setattr(hf, "_choose", scripted)
+    result, made = answer(llama, byte_level, "repair", [SOURCE], "The payment period")
+    assert (made.events[0].verdict, made.events[0].action) == ("contradiction", "repair")
+    assert 0 < result.decision_tokens <= len(detour) and "45 days" not in result.text
+    kept = len(detour) - result.decision_tokens
+    lead = "The payment period" + byte_level.decode(detour[:kept])
+    straight, _ = answer(llama, byte_level, "enforce", [SOURCE], lead)
+    assert result.tokens == straight.tokens[: len(result.tokens)]
 
 
 def test_stop_ends_the_answer(llama: Any, byte_level: Any) -> None:

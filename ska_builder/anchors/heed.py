@@ -3,8 +3,8 @@
 Trained on contrast pairs over many rules of all kinds with the rule in the prompt, the backbone
 frozen: a logistic loss on the margin log p(good) − log p(bad), and a KL term to the plain model on
 neutral text, which is what keeps the model's other behaviour where it was. Keys start as the
-direction that tells text under a rule from the same text without one, so that gates sleep where
-no rule stands in the prompt.
+direction that tells text under a rule from the same text without one; thresholds start at the
+median of neutral scores, so that these gates are at work everywhere.
 """
 
 from __future__ import annotations

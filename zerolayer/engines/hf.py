@@ -90,6 +90,7 @@ def generate(
     pending = start + tokens
     spent = 0
     reason = "length"
+    repairs = session is not None and any(p.action == "repair" for p in session.plans)
     while spent < max_new_tokens:
         out = model(
             input_ids=torch.tensor([pending]),
@@ -97,6 +98,9 @@ def generate(
             use_cache=True,
             logits_to_keep=1,
         )
+        if cache is None and repairs:
+            # Layers with a sliding window forget what a repair would return to.
+            out.cache.activate_past_recording()
         cache = out.cache
         logits = out.logits[:, -1].float()
         if session is not None:
@@ -113,7 +117,8 @@ def generate(
             kept = session.feed(token) if session is not None else None
         if kept is not None:
             tokens = tokens[:kept]
-            cache.crop(len(start) + kept - 1)
+            surplus = cache.get_seq_length() - (len(start) + kept - 1)
+            cache.crop(-surplus)  # a negative length is the number of tokens to remove
             pending = tokens[-1:]
             continue
         pending = [token]
