@@ -14,7 +14,6 @@ from ska_builder.anchors import rule as rule_anchors
 from ska_builder.anchors.heed import neutral_windows
 from ska_builder.contrast.pairs import neutral_text
 from ska_builder.language import Checked, read_norms
-from ska_builder.language.files import read_text
 from ska_builder.rules import checked_rules, slots_of, triggers_of
 from zerolayer import automaton
 from zerolayer.anchors import join
@@ -29,7 +28,6 @@ def build(
     checked: Checked,
     model: Any,
     tokenizer: Any,
-    source: str = "",
     heed: Pack | None = None,
     with_anchors: bool = True,
     progress: Callable[[str, int, int], None] | None = None,
@@ -37,7 +35,6 @@ def build(
     """Compile checked rules for a model.
 
     Args:
-        source: the rules file's text, kept in the pack.
         heed: a pack with the model's heed anchors, built upon where given.
         with_anchors: False builds the decision machine alone.
         progress: called with (what, done, total).
@@ -77,10 +74,10 @@ def build(
             }
             for m in made
         ],
-        source=source,
+        source=checked.text,
         calibration={"heed": heed.calibration} if heed is not None else {},
         builder=BUILDER,
-        signed=[{"rules_sha256": hashlib.sha256(source.encode()).hexdigest()}],
+        signed=[{"rules_sha256": hashlib.sha256(checked.text.encode()).hexdigest()}],
     )
 
 
@@ -113,14 +110,13 @@ def cached_build(
 ) -> tuple[Pack, bool]:
     """Build, or take the pack of the same rules, model and builder from the user's cache."""
     checked = checked_rules(path)
-    source = read_text(str(path))
-    stamp = f"{BUILDER}|{source}|{fingerprint(model)}|{heed.calibration if heed else None}"
+    stamp = f"{BUILDER}|{checked.text}|{fingerprint(model)}|{heed.calibration if heed else None}"
     target = (
         cache_dir() / "packs" / f"{hashlib.sha256(stamp.encode()).hexdigest()[:24]}.safetensors"
     )
     if target.is_file():
         return Pack.load(target), True
-    pack = build(checked, model, tokenizer, source, heed, progress=progress)
+    pack = build(checked, model, tokenizer, heed, progress=progress)
     target.parent.mkdir(parents=True, exist_ok=True)
     pack.save(target)
     return pack, False

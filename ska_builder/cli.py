@@ -54,7 +54,6 @@ def build(
     import torch
 
     from ska_builder.build import build as compile_rules
-    from ska_builder.language.files import read_text
     from ska_builder.packs import shipped_heed
     from ska_builder.rules import checked_rules
     from zerolayer.models import load_model
@@ -73,7 +72,6 @@ def build(
             checked,
             model,
             tokenizer,
-            read_text(str(rules)),
             None if no_anchors else shipped_heed(name, model),
             with_anchors=not no_anchors,
             progress=say,
@@ -90,7 +88,13 @@ def build(
 @click.option("--model", "name", default="smollm2", show_default=True)
 @click.option("-o", "--output", required=True, type=click.Path(path_type=Path))
 @click.option("--steps", default=260, show_default=True, type=click.IntRange(1, 100_000))
-@click.option("--pairs", default=8, show_default=True, help="Contrast pairs per step.")
+@click.option(
+    "--pairs",
+    default=8,
+    show_default=True,
+    type=click.IntRange(1, 4096),
+    help="Contrast pairs per step.",
+)
 @click.option("--anchors", default=4, show_default=True, type=click.IntRange(1, 64))
 @click.option("--seed", default=0, show_default=True)
 @click.option(

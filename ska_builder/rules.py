@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from ska_builder.language import Checked, check_text, format_diagnostic
-from ska_builder.language.files import read_text
+from ska_builder.language.document import MAX_FILE
 from zerolayer.errors import ZerolayerError
+from zerolayer.files import read_utf8
 from zerolayer.readings import Reading, Slot
 
 
@@ -18,7 +19,7 @@ def checked_rules(path: Path) -> Checked:
     Raises:
         ZerolayerError: the file has errors; the message shows each with its line.
     """
-    text = read_text(str(path))
+    text = read_utf8(path, "rules file", MAX_FILE)
     checked = check_text(text, str(path))
     errors = [d for d in checked.diagnostics if d.severity == "error"]
     if errors:

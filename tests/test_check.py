@@ -107,7 +107,7 @@ def test_standard_input(place: Path, capsys: Any, monkeypatch: Any) -> None:
     ("change", "said"),
     [
         (["--pack", "p.safetensors"], "either --pack or --rules"),
-        (["--source", "SAME"], "2 sources have the id"),
+        (["--source", "SAME"], "two sources have the id"),
         (["--source", "nowhere.md"], "cannot be read"),
     ],
 )

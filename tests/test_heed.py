@@ -13,6 +13,7 @@ from ska_builder.anchors import heed
 from ska_builder.anchors.heed import Settings, folder_windows, limit_strength, train
 from ska_builder.contrast.pairs import Pair
 from tests.test_attach import pack_for
+from zerolayer.anchors import AnchorSet
 from zerolayer.attach import attach
 from zerolayer.errors import ZerolayerError
 from zerolayer.scoring import hidden_states, next_log_probs
@@ -98,15 +99,26 @@ def test_a_checkpoint_of_other_settings_is_not_taken(
 
 def test_strength_is_the_largest_within_the_budget(llama: Any, windows: torch.Tensor) -> None:
     sets = pack_for(llama, scale=0.3, delta=0.1).anchors
-    _, curve = limit_strength(llama, sets, windows[:3], budget=1e-12)
-    kls = list(curve.values())
-    assert list(curve) == [f"{s:g}" for s in heed.STRENGTHS] and kls == sorted(kls, reverse=True)
-    limit = curve["0.6"]
-    scaled, shorter = limit_strength(llama, sets, windows[:3], budget=limit)
-    assert list(shorter)[-1] == "0.6"
+    single = {
+        f: limit_strength(llama, _scaled(sets, f), windows[:3], budget=100.0)[1]["1"]
+        for f in heed.STRENGTHS
+    }
+    assert list(single.values()) == sorted(single.values(), reverse=True)
+    scaled, curve = limit_strength(llama, sets, windows[:3], budget=single[0.6] * 1.001)
+    assert [float(f) for f in curve] == [1.0, 0.9, 0.8, 0.7, 0.6]
+    assert list(curve.values()) == pytest.approx([single[float(f)] for f in curve], rel=1e-3)
     for path, anchors in sets.items():
         torch.testing.assert_close(scaled[path].values, anchors.values * 0.6)
         assert torch.equal(scaled[path].thresholds, anchors.thresholds)
+
+
+def test_a_budget_that_nothing_keeps_is_said(llama: Any, windows: torch.Tensor) -> None:
+    with pytest.raises(ZerolayerError, match="above the budget"):
+        limit_strength(llama, pack_for(llama).anchors, windows[:1], budget=1e-12)
+
+
+def _scaled(sets: dict[str, AnchorSet], factor: float) -> dict[str, AnchorSet]:
+    return {path: a.scaled(factor) for path, a in sets.items()}
 
 
 def test_measured_divergence_is_that_of_the_logits(llama: Any, windows: torch.Tensor) -> None:

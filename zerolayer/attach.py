@@ -59,13 +59,17 @@ def attach(model: Any, pack: Pack) -> Attachment:
     check_model(model, pack)
     norms = norm_modules(model)
     attachment = Attachment(model, pack)
-    for path, anchors in pack.anchors.items():
-        if path not in norms:
-            attachment.detach()
-            raise ZerolayerError(
-                f"pack has anchors for {path}, which is no norm of {type(model).__name__}"
-            )
-        _attach_one(attachment, norms[path], anchors)
+    try:
+        for path, anchors in pack.anchors.items():
+            if path not in norms:
+                raise ZerolayerError(
+                    f"pack has anchors for {path}, which is no norm of {type(model).__name__}; "
+                    "build the pack again for this model"
+                )
+            _attach_one(attachment, norms[path], anchors)
+    except BaseException:
+        attachment.detach()
+        raise
     model._zerolayer = attachment
     return attachment
 

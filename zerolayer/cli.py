@@ -52,6 +52,12 @@ def run(group: click.Group) -> None:
     except click.ClickException as error:
         error.show()
         sys.exit(2)
+    except BrokenPipeError:  # the reader of the output has seen enough
+        sys.stderr.close()
+        sys.exit(2)
+    except OSError as error:
+        click.echo(f"error: {error.filename or 'a file'}: {error.strerror or error}", err=True)
+        sys.exit(2)
     except (click.exceptions.Abort, KeyboardInterrupt):
         click.echo("stopped", err=True)
         sys.exit(130)
@@ -126,8 +132,6 @@ def generate(
     prompt = chat_prompt(tokenizer, question_prompt((), source_block(documents), ask))
     session = session_for(pack, model, tokenizer, documents, ask)
     show: Callable[[str], None] | None = None if as_json else _stream
-    if show and lead:
-        show(lead)
     with attach(model, pack):
         answer = run_model(
             model,
@@ -236,6 +240,8 @@ def evaluate(
         else:
             run_set = answers.conflicts if which == "conflicts" else answers.dialogues
             pack = pack or _heed(name, model)
+            if pack is None and {"anchors", "all"} & set(chosen):
+                raise ZerolayerError(_no_heed("anchors and all", name))
             task = bar.add_task(which, total=len(items) * len(chosen))
             result = run_set(model, tokenizer, items, chosen, pack, lambda n: bar.advance(task, n))
     _print({"set": which, "n": len(items), "model": name, "dtype": dtype, "arms": result}, form)
@@ -269,6 +275,13 @@ def _heed(name: str, model: Any) -> Any:
     return shipped_heed(name, model)
 
 
+def _no_heed(arms: str, name: str) -> str:
+    return (
+        f"the arms {arms} need heed anchors for {name}; make them with "
+        f"ska-build heed --model {name} -o heed.safetensors and give --pack, or name other --arms"
+    )
+
+
 def _contrast(
     model: Any,
     tokenizer: Any,
@@ -283,10 +296,7 @@ def _contrast(
 
     heed = pack or _heed(name, model)
     if heed is None and {"heed", "all", "random"} & set(chosen):
-        raise ZerolayerError(
-            f"the arms heed, all and random need heed anchors for {name}; make them with "
-            f"ska-build heed --model {name} -o heed.safetensors and give --pack"
-        )
+        raise ZerolayerError(_no_heed("heed, all and random", name))
     passes = sum(contrast.RANDOM_DRAWS if arm == "random" else 1 for arm in chosen) + 1
     task = bar.add_task("contrast", total=len(items) * passes)
     return contrast.evaluate(

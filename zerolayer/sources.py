@@ -10,7 +10,7 @@ rank: 2
 
 from __future__ import annotations
 
-import sys
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -18,38 +18,7 @@ import yaml
 
 from zerolayer.decisions.ledger import Source
 from zerolayer.errors import ZerolayerError
-
-MAX_BYTES = 4 << 20
-
-
-def read_utf8(path: Path, what: str) -> str:
-    """The text of a file, or of standard input for "-".
-
-    Args:
-        what: how the file is called in messages ("source", "answer").
-
-    Raises:
-        ZerolayerError: missing, empty, larger than 4 MiB, or not UTF-8.
-    """
-    try:
-        if str(path) == "-":
-            data = sys.stdin.buffer.read(MAX_BYTES + 1)
-        else:
-            with path.open("rb") as file:
-                data = file.read(MAX_BYTES + 1)
-    except OSError as error:
-        raise ZerolayerError(f"{what} {path} cannot be read: {error.strerror or error}") from error
-    if len(data) > MAX_BYTES:
-        raise ZerolayerError(f"{what} {path} is larger than 4 MiB; split it")
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise ZerolayerError(
-            f"{what} {path} is not UTF-8 (byte {error.start}); save it as UTF-8"
-        ) from error
-    if not text.strip():
-        raise ZerolayerError(f"{what} {path} is empty")
-    return text.replace("\r\n", "\n")
+from zerolayer.files import read_utf8
 
 
 def read_source(path: str | Path) -> Source:
@@ -74,16 +43,16 @@ def read_source(path: str | Path) -> Source:
         text = rest
     if not text.strip():
         raise ZerolayerError(f"source {path} is empty below its front matter")
-    rank = head.get("rank")
-    if rank is not None and not isinstance(rank, int):
-        raise ZerolayerError(f"source {path}: rank must be a whole number, not {rank!r}")
+    for key in ("id", "kind"):
+        if isinstance(head.get(key), list | dict):  # nested aliases could grow without bound
+            raise ZerolayerError(f"source {path}: {key} must be a text")
     kind = path.stem.replace("-", " ").replace("_", " ")
     return Source.from_json(
         {
             "id": str(head.get("id", path.name)),
             "kind": str(head.get("kind", kind)),
-            "date": str(head["date"]) if head.get("date") else None,
-            "rank": rank,
+            "date": str(head["date"]) if isinstance(head.get("date"), date) else head.get("date"),
+            "rank": head.get("rank"),
             "text": text,
         }
     )

@@ -283,10 +283,12 @@ def limit_strength(
 
     Returns:
         The scaled anchors, and {factor: KL} as measured from 1 downward.
+
+    Raises:
+        ZerolayerError: no factor keeps the budget.
     """
     plain = [hidden_states(model, row[None]) for row in held]
     curve: dict[str, float] = {}
-    scaled = sets
     for factor in STRENGTHS:
         scaled = {path: a.scaled(factor) for path, a in sets.items()}
         pack = Pack(model=fingerprint(model), tokenizer="", anchors=scaled)
@@ -298,8 +300,12 @@ def limit_strength(
                 total += float(F.kl_div(after, before, reduction="batchmean", log_target=True))
         curve[f"{factor:g}"] = total / len(plain)
         if curve[f"{factor:g}"] <= budget:
-            break
-    return scaled, curve
+            return scaled, curve
+    raise ZerolayerError(
+        f"the neutral KL is {min(curve.values()):.4f} nats per token even at {STRENGTHS[-1]:g} of "
+        f"the anchors' strength, above the budget of {budget:g}; train with a larger weight of the "
+        "KL term, or allow more with --budget"
+    )
 
 
 @torch.inference_mode()
@@ -309,7 +315,7 @@ def gate_rates(
     """Share of rows with an open gate, the mean over norms: under a rule, without, on neutral text.
 
     Args:
-        pairs: pairs that training has not seen.
+        pairs: pairs of another seed than the training's.
         held: int64 [N, T] neutral windows that training has not seen.
     """
     pack = Pack(model=fingerprint(model), tokenizer="", anchors=sets)

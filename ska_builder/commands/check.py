@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import sys
+from pathlib import Path
 from typing import Any
 
 import click
 
 from ska_builder.language import check_text, format_diagnostic, say_back
-from ska_builder.language.files import read_text
-from zerolayer.errors import ZerolayerError
+from ska_builder.language.document import MAX_FILE
+from zerolayer.files import read_utf8
 
 
 def load_tokenizer(model: str) -> Any:
@@ -36,13 +37,9 @@ def check(rules: str, as_json: bool, strict: bool, model: str | None) -> None:
       ska-build check rules.md
       ska-build check rules.md --json --strict
     """
-    try:
-        text = read_text(rules)
-        tokenizer = load_tokenizer(model) if model else None
-        checked = check_text(text, rules, tokenizer)
-    except ZerolayerError as error:
-        click.echo(f"error: {error}", err=True)
-        sys.exit(2)
+    text = read_utf8(Path(rules), "rules file", MAX_FILE)
+    tokenizer = load_tokenizer(model) if model else None
+    checked = check_text(text, rules, tokenizer)
     if as_json:
         shown = {
             "readings": [r.to_json() for r in checked.readings],

@@ -36,6 +36,7 @@ class Checked:
 
     readings: list[Reading]
     diagnostics: list[Diagnostic]
+    text: str = ""  # as it was read
     title: str = ""
     rules: list[Rule] = field(default_factory=list)
     languages: list[str] = field(default_factory=list)
@@ -81,7 +82,7 @@ def check_text(text: str, path: str = "rules.md", tokenizer: Any = None) -> Chec
     if tokenizer is not None:
         _untokenizable(reader, readings, tokenizer)
     diagnostics = sorted(reader.diagnostics, key=lambda d: (d.line, d.column, d.code))
-    return Checked(readings, diagnostics, reader.title, reader.rules, reader.languages)
+    return Checked(readings, diagnostics, text, reader.title, reader.rules, reader.languages)
 
 
 # --- one rule -----------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import click
 
@@ -49,15 +50,14 @@ def check(
       zerolayer check answer.txt --rules rules.md --source contract.md --source amendment.md
     """
     from zerolayer.decisions.machine import DecisionMachine
-    from zerolayer.sources import read_source, read_utf8
+    from zerolayer.files import read_utf8
+    from zerolayer.sources import read_source
 
     documents = [read_source(path) for path in sources]
-    names = Counter(d.id for d in documents)
-    for name, count in names.items():
-        if count > 1:
-            raise ZerolayerError(f"{count} sources have the id {name!r}; give each its own")
     rules = _rules(pack_path, rules_path)
     text = read_utf8(answer, "answer")
+    if not text.strip():
+        raise ZerolayerError(f"answer {answer} is empty; there is nothing to check")
     events = DecisionMachine(rules).check(text, documents, ask)
     lines = _line_starts(text)
     if form == "json":
@@ -132,7 +132,7 @@ def _sarif(
                 "locations": [
                     {
                         "physicalLocation": {
-                            "artifactLocation": {"uri": path},
+                            "artifactLocation": {"uri": quote(path)},
                             "region": region,
                         }
                     }

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import date
 from typing import Any
 
 from zerolayer.decisions import cues
@@ -29,10 +31,19 @@ class Source:
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Source:
-        """Raises ZerolayerError if a key is missing or the text is empty."""
+        """Raises ZerolayerError: a key is missing, the text empty, the date not ISO 8601."""
         for key in ("id", "kind", "text"):
             if not isinstance(data.get(key), str):
                 raise ZerolayerError(f"a source needs {key!r} as text, not {data.get(key)!r}")
+        day, rank = data.get("date"), data.get("rank")
+        try:
+            day is None or date.fromisoformat(day)
+        except (TypeError, ValueError) as error:
+            raise ZerolayerError(
+                f"source {data['id']} has the date {day!r}; write it as 2025-06-15"
+            ) from error
+        if rank is not None and type(rank) is not int:
+            raise ZerolayerError(f"source {data['id']}: rank must be a whole number, not {rank!r}")
         if not data["text"].strip():
             raise ZerolayerError(f"source {data['id']} is empty")
         return cls(data["id"], data["kind"], data.get("date"), data.get("rank"), data["text"])
@@ -71,7 +82,14 @@ class Ledger:
 
         Args:
             question: helps to find a clause that states the slot without naming it.
+
+        Raises:
+            ZerolayerError: two sources with one id.
         """
+        names = Counter(s.id for s in sources)
+        twice = [name for name, count in names.items() if count > 1]
+        if twice:
+            raise ZerolayerError(f"two sources have the id {twice[0]!r}; give each its own")
         ledger = cls(sources={s.id: s for s in sources})
         for source in sources:
             for slot in slots:
@@ -160,7 +178,8 @@ def _unnamed(source: Source, slot: Slot, question: str, parts: Sequence[Part]) -
     best: tuple[int, Part] | None = None
     for part in parts:
         body = source.text[part.start : part.end]
-        if len(find_values(body, {slot.type}, slot.choices)) != 1:
+        values = find_values(body, {slot.type}, slot.choices)
+        if len(values) != 1 or values[0].ambiguous:
             continue
         shared = len(wanted & _content(body))
         if shared >= 2 and (best is None or shared > best[0]):

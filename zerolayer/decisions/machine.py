@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Final
 
@@ -42,12 +43,12 @@ class DecisionMachine:
                 it decides whether a clause limited to one case counts.
         """
         ledger = Ledger.from_sources(sources, self.slots, question or None)
-        parts = split(text)
         precedence = [r for r in self.readings if r.kind == "precedence"]
+        parts = split(text)
         events = []
         for said in read_statements(text, self.slots):
             began = time.perf_counter()
-            part = next(p for p in parts if p.start <= said.start < p.end)
+            part = parts[bisect_right(parts, said.start, key=lambda p: p.start) - 1]
             sentence = text[part.start : part.end]
             found = settle(said.slot, ledger, precedence, question=f"{question} {sentence}")
             verdict, reason = judge(said.value, found, self.readings, sentence)
@@ -84,4 +85,5 @@ def read_slot(text: str, slot: Slot, question: str | None = None) -> list[Value]
     said = [s.value for s in read_statements(text, [slot])]
     if said:
         return said
-    return [f.value for f in find_values(text, {slot.type}, slot.choices)[:1]]
+    found = find_values(text, {slot.type}, slot.choices)
+    return [f.value for f in found if not f.ambiguous][:1]

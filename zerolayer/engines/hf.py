@@ -60,8 +60,8 @@ def generate(
         lead: the beginning of the answer; the automaton reads it as part of the answer.
         temperature: 0 is greedy.
         stop: texts that end the answer, apart from the model's own end.
-        on_text: called with text that can no longer change. With a session whose rules may
-            repair, a sentence is held back until it has been read.
+        on_text: called with text that can no longer change, the lead included. With a session
+            whose rules may repair, a sentence is held back until it has been read.
 
     Raises:
         ZerolayerError: the prompt and the answer do not fit into the model's context.
@@ -85,7 +85,7 @@ def generate(
         if kept is not None:  # the lead itself contradicts the sources; what follows it is dropped
             tokens = tokens[:kept]
             break
-    shown = len(lead)
+    shown = 0
     cache: Any = None
     pending = start + tokens
     spent = 0
@@ -115,6 +115,11 @@ def generate(
         else:
             tokens.append(token)
             kept = session.feed(token) if session is not None else None
+            if kept is None and _ends(tokenizer, tokens, lead, stop):
+                kept = session.finish() if session is not None else None
+                if kept is None:
+                    reason = "end"
+                    break
         if kept is not None:
             tokens = tokens[:kept]
             surplus = cache.get_seq_length() - (len(start) + kept - 1)
@@ -123,22 +128,19 @@ def generate(
             continue
         pending = [token]
         if session is not None and session.stopped:
-            reason = "stopped"
-            break
-        if not stop and on_text is None:
-            continue
-        text = tokenizer.decode(tokens, skip_special_tokens=True)
-        if any(s in text[len(lead) :] for s in stop):
-            reason = "end"
             break
         if on_text is not None:
+            text = tokenizer.decode(tokens, skip_special_tokens=True)
             safe = _safe_length(text, session)
             if safe > shown:
                 on_text(text[shown:safe])
                 shown = safe
     else:
-        if session is not None:
-            session.finish()
+        kept = session.finish() if session is not None else None
+        if kept is not None:  # nothing is left of the limit to say it again
+            tokens = tokens[:kept]
+    if session is not None and session.stopped:
+        reason = "stopped"
     text = tokenizer.decode(tokens, skip_special_tokens=True)
     if on_text is not None and len(text) > shown:
         on_text(text[shown:])
@@ -151,6 +153,14 @@ def generate(
         seconds=time.perf_counter() - began,
         decision_seconds=session.seconds if session else 0.0,
     )
+
+
+def _ends(tokenizer: Any, tokens: list[int], lead: str, stop: Sequence[str]) -> bool:
+    """Whether a stop text stands in the answer behind its lead."""
+    if not stop:
+        return False
+    text = tokenizer.decode(tokens, skip_special_tokens=True)
+    return any(s in text[len(lead) :] for s in stop)
 
 
 def _safe_length(text: str, session: Session | None) -> int:

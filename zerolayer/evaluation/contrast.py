@@ -13,6 +13,7 @@ from torch import Tensor
 
 from ska_builder.anchors.heed import with_rule
 from zerolayer.attach import attach
+from zerolayer.errors import ZerolayerError
 from zerolayer.evaluation.stats import cluster_interval, mcnemar
 from zerolayer.pack import Pack
 from zerolayer.scoring import score
@@ -112,6 +113,8 @@ def evaluate(
         rule_pack: makes the pack with a rule's own anchors from its text, for `anchors` and `all`.
         advance: called with the number of scored items since the last call.
     """
+    if heed is None and {"heed", "all", "random"} & set(arms):
+        raise ZerolayerError("the arms heed, all and random need a pack with heed anchors")
     pmi = score(
         model,
         tokenizer,
@@ -136,7 +139,7 @@ def evaluate(
             )
         result[arm] = summary(items, scores, pmi)
         rights[arm] = accuracy(scores)
-    if "random" in arms and heed is not None:
+    if heed is not None and "random" in arms:
         result["random"] = _random_arm(model, tokenizer, items, heed, advance)
     for arm in rights:
         if arm != "prompt" and "prompt" in rights:

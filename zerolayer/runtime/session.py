@@ -19,6 +19,7 @@ from zerolayer.decisions.arbitration import Settlement, settle
 from zerolayer.decisions.events import DecisionEvent
 from zerolayer.decisions.judge import judge
 from zerolayer.decisions.ledger import Ledger, Source
+from zerolayer.decisions.sentences import sentence_at
 from zerolayer.decisions.statements import Statement, read_statements
 from zerolayer.errors import ZerolayerError
 from zerolayer.pack import Pack
@@ -143,7 +144,8 @@ class Session:
         self.tokens: list[int] = []
         self._text: str | None = ""
         self.read_to = 0  # the text before this offset has been read for statements
-        self.snapshot: Snapshot | None = None  # of the last trigger
+        self.unsure: int | None = None  # end of "USD 1.", which may go on as "USD 1.5"
+        self.snapshots: dict[str, Snapshot] = {}  # of the slots named in the unread text
         self.forced: set[str] = set()  # slots said again under enforce after a repair
         self.acted: set[str] = set()  # slots whose text an overlay has shaped
         self.events: list[DecisionEvent] = []
@@ -174,6 +176,13 @@ class Session:
     def _feed(self, token: int) -> int | None:
         self.tokens.append(token)
         self._text = None
+        if self.unsure is not None:
+            follows = self.text[self.unsure : self.unsure + 1]
+            end, self.unsure = self.unsure, None
+            if not follows.isdigit():
+                again = self._read(end)
+                if again is not None:
+                    return again
         one = torch.tensor([[token]], dtype=torch.int32)
         length = torch.ones(1, dtype=torch.int32)
         event = int(ops.scan_tokens(one, length, self.state, self.arena)[0, 0])
@@ -183,12 +192,15 @@ class Session:
                 self._trigger(self.plans[plans[-1]])
         self._advance_overlay(token)
         if token in self.vocabulary.sentence_ends and self.text.endswith(SENTENCE_ENDS):
-            return self._read()
+            if self.text.endswith(".") and self.text[-2:-1].isdigit():
+                self.unsure = len(self.text)
+            else:
+                return self._read(len(self.text))
         return None
 
     def _trigger(self, plan: Plan) -> None:
         """A decision point: keep a snapshot, and lay the plan's overlay over the automaton."""
-        self.snapshot = Snapshot(len(self.tokens), self.state.clone(), plan)
+        self.snapshots[plan.slot.name] = Snapshot(len(self.tokens), self.state.clone(), plan)
         strict = plan.action == "enforce" or plan.slot.name in self.forced
         if not strict and plan.action != "steer":
             return
@@ -220,29 +232,35 @@ class Session:
     def finish(self) -> int | None:
         """Read what is left; like `feed`, it may ask to return to a snapshot."""
         began = time.perf_counter()
-        again = self._read()
+        again = self._read(len(self.text))
         self.seconds += time.perf_counter() - began
         return again
 
-    def _read(self) -> int | None:
-        """Read the sentences that were completed since the last call."""
+    def _read(self, end: int) -> int | None:
+        """Read what was completed since the last call, up to the offset `end`.
+
+        The whole text is read, as a sentence may speak of the slot of the one before ("It is
+        …"); what stands before `read_to` has had its events and cannot be taken back.
+        """
         began = time.perf_counter()
-        part = self.text[self.read_to :]
+        text = self.text[:end]
         fresh = []
-        for said in read_statements(part, [p.slot for p in self.plans]):
+        for said in read_statements(text, [p.slot for p in self.plans]):
+            if said.start < self.read_to:
+                continue
             plan = next(p for p in self.plans if p.slot.name == said.slot)
-            verdict, reason = judge(said.value, plan.settlement, plan.readings, part)
+            sentence = sentence_at(text, said.start)
+            verdict, reason = judge(said.value, plan.settlement, plan.readings, sentence)
             again = (
                 plan.action == "repair"
                 and verdict in ("contradiction", "contested")
                 and plan.slot.name not in self.forced
-                and self.snapshot is not None
-                and self.snapshot.plan is plan
+                and plan.slot.name in self.snapshots
             )
             if again:
                 self.forced.add(plan.slot.name)
                 self._record(plan, said, verdict, reason, "repair", began)
-                return self._return_to_snapshot()
+                return self._return_to(self.snapshots[plan.slot.name])
             action = plan.action if plan.slot.name in self.acted else "observe"
             if plan.action == "stop" and verdict in ("contradiction", "contested"):
                 self.stopped = f"{plan.slot.name}: {reason}"
@@ -250,7 +268,9 @@ class Session:
             fresh.append((plan, said, verdict, reason, action))
         for plan, said, verdict, reason, action in fresh:
             self._record(plan, said, verdict, reason, action, began)
-        self.read_to = len(self.text)
+        self.read_to = end
+        self.snapshots.clear()
+        self.overlay = None  # a value belongs to the sentence that names its slot
         return None
 
     def _record(
@@ -260,8 +280,8 @@ class Session:
             DecisionEvent(
                 rule=plan.rule,
                 slot=plan.slot.name,
-                start=self.read_to + said.start,
-                end=self.read_to + said.end,
+                start=said.start,
+                end=said.end,
                 stated=said.value,
                 settled=plan.settlement.value,
                 verdict=verdict,
@@ -273,15 +293,15 @@ class Session:
             )
         )
 
-    def _return_to_snapshot(self) -> int:
-        """Drop what was said after the last trigger; the engine crops its cache alike."""
-        assert self.snapshot is not None
-        snapshot = self.snapshot
+    def _return_to(self, snapshot: Snapshot) -> int:
+        """Drop what was said after a trigger; the engine crops its cache alike."""
         self.decision_tokens += len(self.tokens) - snapshot.tokens
         self.tokens = self.tokens[: snapshot.tokens]
         self._text = None
         self.state = snapshot.state.clone()
         self.overlay = None
+        self.unsure = None
+        self.snapshots = {n: s for n, s in self.snapshots.items() if s.tokens < snapshot.tokens}
         self._trigger(snapshot.plan)
         self._advance_overlay(self.tokens[-1])
         return snapshot.tokens
