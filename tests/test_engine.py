@@ -127,7 +127,7 @@ def test_enforce_holds_for_its_own_sentence_and_slot(byte_level: Any) -> None:
     made.adjust(logits)
     allowed = {byte_level.decode([i]) for i in range(480) if logits[0, i] == 0}
     assert " 6" in allowed or (" " in allowed and " 3" not in allowed)
-    assert feed(made, " 60 days.") is None
+    assert feed(made, " 60 days.") is None and made.finish() is None
     assert [(e.slot, e.verdict) for e in made.events] == [("notice period", "consistent")]
 
 

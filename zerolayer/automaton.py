@@ -109,6 +109,7 @@ class Vocabulary:
 
 _WORDS = frozenset(v.lower() for v in VALUE_STARTS if v.isascii() and v.isalpha())
 _SIGNS = tuple(v for v in VALUE_STARTS if not (v.isascii() and v.isalpha()))
+_FIRST_BYTES = frozenset(v.encode()[:n] for v in _SIGNS for n in range(1, len(v.encode())))
 
 
 def begins_value(text: str) -> bool | None:
@@ -116,6 +117,8 @@ def begins_value(text: str) -> bool | None:
     text = text.lstrip()
     if text.startswith(_SIGNS):
         return True
+    if text.endswith("\ufffd"):  # a character that is not complete yet
+        return None
     word = re.match(r"[A-Za-z]*", text)[0].lower()  # type: ignore[index]
     if len(word) < len(text):
         return word in _WORDS
@@ -123,6 +126,8 @@ def begins_value(text: str) -> bool | None:
 
 
 def _may_begin_value(token: bytes) -> bool:
+    if token in _FIRST_BYTES:
+        return True
     text = token.decode("utf-8", "ignore")
     # Letters count at a word's start alone: after a blank, or as a capital.
     return bool(text.strip()) and not text[:1].islower() and begins_value(text) is not False

@@ -31,6 +31,7 @@ TYPED = ("duration", "money", "date", "percent", "number", "choice")
 STEER_BONUS = 6.0  # nats; enough to turn a tie, not a settled preference
 WRONG = ("contradiction", "contested")
 MOST_MARKS = 64  # in one sentence; a list of numbers without an end must not hold memory
+OPENERS = ' \t\n"“‘*_([|'  # may stand between a full stop and the sentence that follows
 ONE = torch.ones(1, dtype=torch.int32)
 # What follows a value that is complete: "45 days after …", "45 days, …", but not "45 days to …".
 CLOSED = re.compile(
@@ -168,7 +169,7 @@ class Session:
         self._text: str | None = ""
         self.read_to = 0  # the text before this offset has been read for statements
         self.spoken: int | None = None  # the slot that the last sentence was about
-        self.unsure: int | None = None  # end of "USD 1.", which may go on as "USD 1.5"
+        self.ending: int | None = None  # offset behind a full stop that may end a sentence
         self.marks: list[Mark] = []  # of the unread text, in order
         self.doubtful = False  # the last mark stands before what may turn out to be no value
         self.repaired: set[str] = set()  # slots said again under enforce; they stay under it
@@ -210,13 +211,10 @@ class Session:
     def _feed(self, token: int) -> int | None:
         self.tokens.append(token)
         self._text = None
-        if self.unsure is not None:
-            follows = self.text[self.unsure : self.unsure + 1]
-            end, self.unsure = self.unsure, None
-            if not follows.isdigit():
-                again = self._read(end)
-                if again is not None:
-                    return again
+        if self.ending is not None:
+            again = self._at_sentence_end()
+            if again is not None:
+                return again
         if self.doubtful:
             self._resolve_mark()
         if token in self.vocabulary.value_starts:
@@ -231,13 +229,24 @@ class Session:
                 self._trigger(self.plans[plans[-1]])
         self._advance_overlay(token)
         if token in self.vocabulary.sentence_ends and self.text.endswith(SENTENCE_ENDS):
-            if self.text.endswith(".") and self.text[-2:-1].isdigit():
-                self.unsure = len(self.text)
-            elif ends_sentence(self.text[self.read_to :]):
-                return self._read(len(self.text))
+            self.ending = len(self.text)
+            if not self.text[-2:-1].isdigit() and ends_sentence(self.text[self.read_to :]):
+                self.overlay = None  # a value belongs to the sentence that names its slot
+                if self._must_act():
+                    return self._read(len(self.text))
         elif any(mark.plan is not None for mark in self.marks):
             self._release()
         return None
+
+    def _at_sentence_end(self) -> int | None:
+        """Read the sentence before a full stop, as soon as what follows tells that it is one
+        ("USD 1." may go on as "USD 1.5", "cl. " as "cl. 4")."""
+        text = self.text
+        if not text[self.ending :].strip(OPENERS):
+            return None
+        self.ending = None
+        start = split(text[self.read_to :])[-1].start
+        return self._read(self.read_to + start) if start > 0 else None
 
     def _trigger(self, plan: Plan) -> None:
         """A decision point: mark it, and lay the plan's overlay over the automaton."""
@@ -313,15 +322,23 @@ class Session:
             ]
         return sorted(found, key=lambda pair: pair[0].start), spoken
 
+    def _must_act(self) -> bool:
+        """Whether the unread text has what a rule wants to be repaired or stopped."""
+        strict = [p.slot.name for p in self.plans if p.action in ("repair", "stop")]
+        found = self._statements(len(self.text))[0] if strict else []
+        return any(said.slot in strict and self._judge(said, s)[1] in WRONG for said, s in found)
+
+    def _judge(self, said: Statement, sentence: str) -> tuple[Plan, str, str]:
+        plan = next(p for p in self.plans if p.slot.name == said.slot)
+        return plan, *judge(said.value, plan.settlement, plan.readings, sentence)
+
     def _release(self) -> None:
         """Close the marks where a value is complete and right: it need not be held any longer."""
         if self.marks[-1].tokens >= len(self.tokens) - 1:
             return
         found, _ = self._statements(len(self.text))
         for said, sentence in found:
-            plan = self._plan(said)
-            verdict, _ = judge(said.value, plan.settlement, plan.readings, sentence)
-            if verdict in WRONG or not CLOSED.match(self.text, said.end):
+            if self._judge(said, sentence)[1] in WRONG or not CLOSED.match(self.text, said.end):
                 return
         if found:
             end = found[-1][0].end
@@ -334,8 +351,7 @@ class Session:
         found, spoken = self._statements(end)
         fresh = []
         for said, sentence in found:
-            plan = self._plan(said)
-            verdict, reason = judge(said.value, plan.settlement, plan.readings, sentence)
+            plan, verdict, reason = self._judge(said, sentence)
             action = plan.action if plan.slot.name in self.acted else "observe"
             if verdict in WRONG and plan.action == "repair" and plan.slot.name not in self.tried:
                 mark = self._mark_of(said)
@@ -352,11 +368,8 @@ class Session:
         self.marks.clear()
         self.doubtful = False
         self.tried.clear()
-        self.overlay = None  # a value belongs to the sentence that names its slot
+        self.overlay = None
         return None
-
-    def _plan(self, said: Statement) -> Plan:
-        return next(p for p in self.plans if p.slot.name == said.slot)
 
     def _record(
         self, plan: Plan, said: Statement, verdict: str, reason: str, action: str, began: float
@@ -393,7 +406,7 @@ class Session:
         self.tokens = self.tokens[: mark.tokens]
         self._text = None
         self.state = mark.state.clone()
-        self.unsure = None
+        self.ending = None
         self.marks, self.doubtful = [m for m in self.marks if m.tokens < mark.tokens], False
         if self.generator is not None and mark.sampler is not None:
             self.generator.set_state(mark.sampler)
