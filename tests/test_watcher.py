@@ -11,8 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from zerolayer import automaton, ops
-from zerolayer._host import Watcher
+from zerolayer import _host, automaton, ops
 
 PHRASES = [["payment period"], ["rent"], ["付款期限"]]
 PIECES = ["payment ", "period", "rent", "rents.", "付款", "期限", " is ", "30 days", "sixty", ", "]
@@ -50,7 +49,7 @@ def test_steps_equal_a_scan(data: Any, arena: Tensor, vocabulary: automaton.Voca
     row = torch.tensor([tokens], dtype=torch.int64).reshape(1, -1)
     want = ops.scan_tokens(row, length, scanned, arena)[0].tolist()
     state = torch.zeros(1, dtype=torch.int32)
-    watcher = Watcher(arena.numpy(), state.numpy())
+    watcher = _host.Watcher(arena.numpy(), state.numpy())
     ended = automaton.done_flags(arena)
     got = []
     for token in tokens:
@@ -64,7 +63,7 @@ def test_streams_of_the_law_hold_events(vocabulary: automaton.Vocabulary) -> Non
     """Else the law above would compare rows of −1."""
     arena = automaton.compile_triggers(PHRASES, vocabulary)
     by_bytes = {t: i for i, t in enumerate(vocabulary.token_bytes) if t}
-    watcher = Watcher(arena.numpy(), np.zeros(1, np.int32))
+    watcher = _host.Watcher(arena.numpy(), np.zeros(1, np.int32))
     events = [watcher.step(by_bytes[bytes([b])]) for b in "rent, payment period.付款期限".encode()]
     assert len([e for e in events if e >= 0]) == 3
 
@@ -73,7 +72,7 @@ def test_a_state_can_be_kept_and_returned_to(vocabulary: automaton.Vocabulary) -
     arena = automaton.compile_triggers(PHRASES, vocabulary)
     by_bytes = {t: i for i, t in enumerate(vocabulary.token_bytes) if t}
     spell = [by_bytes[bytes([b])] for b in b"rent."]
-    watcher = Watcher(arena.numpy(), np.zeros(1, np.int32))
+    watcher = _host.Watcher(arena.numpy(), np.zeros(1, np.int32))
     for token in spell[:2]:
         watcher.step(token)
     kept = watcher.state
@@ -87,18 +86,18 @@ def test_what_it_refuses(vocabulary: automaton.Vocabulary) -> None:
     arena = automaton.compile_triggers(PHRASES, vocabulary)
     state = np.zeros(1, np.int32)
     with pytest.raises(ValueError, match="truncated"):
-        Watcher(arena[:-8].numpy(), state)
+        _host.Watcher(arena[:-8].numpy(), state)
     with pytest.raises(ValueError, match="row of uint8"):
-        Watcher(arena.view(torch.int32).numpy(), state)
+        _host.Watcher(arena.view(torch.int32).numpy(), state)
     with pytest.raises(ValueError, match="one int32"):
-        Watcher(arena.numpy(), np.zeros(1, np.int64))
+        _host.Watcher(arena.numpy(), np.zeros(1, np.int64))
     with pytest.raises(ValueError, match="one int32"):
-        Watcher(arena.numpy(), np.zeros(2, np.int32))
+        _host.Watcher(arena.numpy(), np.zeros(2, np.int32))
     frozen = np.zeros(1, np.int32)
     frozen.flags.writeable = False
     with pytest.raises(ValueError, match="read-only"):
-        Watcher(arena.numpy(), frozen)
-    watcher = Watcher(arena.numpy(), state)
+        _host.Watcher(arena.numpy(), frozen)
+    watcher = _host.Watcher(arena.numpy(), state)
     states = automaton.info(arena)["states"]
     with pytest.raises(IndexError, match=f"the automaton has {states} states"):
         watcher.state = states
@@ -110,7 +109,7 @@ def test_what_it_refuses(vocabulary: automaton.Vocabulary) -> None:
 def test_it_keeps_its_memory(vocabulary: automaton.Vocabulary) -> None:
     """The arena and the state may go out of the caller's sight."""
     arena = automaton.compile_triggers(PHRASES, vocabulary)
-    watcher = Watcher(arena.clone().numpy(), torch.zeros(1, dtype=torch.int32).numpy())
+    watcher = _host.Watcher(arena.clone().numpy(), torch.zeros(1, dtype=torch.int32).numpy())
     spare = [torch.full_like(arena, 7) for _ in range(8)]  # would land in freed memory
     assert watcher.step(0) == -1
     assert spare[0][0] == 7
