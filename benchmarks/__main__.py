@@ -129,10 +129,12 @@ def _show(figures: Sequence[Any], title: str = "") -> None:
     from rich.console import Console
 
     from benchmarks.record import device, table
+    from benchmarks.scan import CAPTION
 
     console = Console() if Console().is_terminal else Console(width=150)
     name = title or f"{figures[0].benchmark}, on {device()}"
-    console.print(table(figures, name))
+    caption = CAPTION if any(f.benchmark == "scan" for f in figures) else ""
+    console.print(table(figures, name, caption))
 
 
 if __name__ == "__main__":

@@ -20,6 +20,11 @@ import torch
 
 from benchmarks.measure import seconds
 
+XGRAMMAR = "XGrammar accept_token (mask generator)"
+LLGUIDANCE = "llguidance consume_token (mask generator)"
+STOP_STRINGS = "transformers StopStringCriteria"
+FASTER_THAN = (XGRAMMAR, LLGUIDANCE, STOP_STRINGS)  # what a token must cost less than
+
 Take = Callable[[int], object]
 
 
@@ -71,8 +76,7 @@ def xgrammar(tokenizer: Any, width: int, literals: Sequence[str]) -> Built:
         accept = xgr.BatchGrammarMatcher.batch_accept_token
         return lambda tokens: accept(matchers, tokens)
 
-    name = "XGrammar accept_token (mask generator)"
-    return Built(name, took, int(compiled[0].memory_size_bytes), stream, batch)
+    return Built(XGRAMMAR, took, int(compiled[0].memory_size_bytes), stream, batch)
 
 
 def llguidance(tokenizer: Any, width: int, literals: Sequence[str]) -> Built:
@@ -97,7 +101,7 @@ def llguidance(tokenizer: Any, width: int, literals: Sequence[str]) -> Built:
     def stream() -> Take:
         return made[0].deep_copy().consume_token  # type: ignore[no-any-return]
 
-    return Built("llguidance consume_token (mask generator)", took, None, stream)
+    return Built(LLGUIDANCE, took, None, stream)
 
 
 def stop_strings(tokenizer: Any, width: int, literals: Sequence[str]) -> Built:
@@ -129,7 +133,7 @@ def stop_strings(tokenizer: Any, width: int, literals: Sequence[str]) -> Built:
         return take
 
     size = criteria.embedding_vec.numel() * criteria.embedding_vec.element_size()
-    return Built("transformers StopStringCriteria", took, size, stream, batch)
+    return Built(STOP_STRINGS, took, size, stream, batch)
 
 
 class AhoCorasick:

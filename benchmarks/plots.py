@@ -60,7 +60,8 @@ def _bars(figures: Sequence[Figure], axis: str, title: str, path: Path) -> Path:
             ecolor="#555",
         )
         for place, f in enumerate(rows):
-            panel.text(f.p80 * 1.08, place, f"{f.p50:,.3g}", va="center", fontsize=8)
+            label = f"{f.p50:,.0f}" if f.p50 >= 100 else f"{f.p50:.3g}"
+            panel.text(f.p80 * 1.08, place, label, va="center", fontsize=8)
             if f.limit is not None:
                 panel.plot([f.limit] * 2, [place - 0.45, place + 0.45], color="#b03030", lw=2)
         panel.set_xscale("log")

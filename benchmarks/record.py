@@ -33,9 +33,9 @@ COLUMNS = (
 )
 
 
-def table(figures: Sequence[Figure], title: str) -> Table:
-    """One row per figure; a blank line between cases."""
-    made = Table(title=title)
+def table(figures: Sequence[Figure], title: str, caption: str = "") -> Table:
+    """One row per figure; a line between cases."""
+    made = Table(title=title, caption=caption or None, caption_justify="left")
     for name in ("case", "what", "p20", "p50", "p80", "unit", "ours / this", "limit", "note"):
         made.add_column(
             name, justify="left" if name in ("case", "what", "unit", "note") else "right"
