@@ -79,7 +79,7 @@ def _bars(figures: Sequence[Figure], axis: str, title: str, path: Path) -> Path:
 def _colour(figure: Figure) -> str:
     if figure.what.startswith("ceiling"):
         return CEILING
-    ours = figure.what.startswith(("zerolayer", "session", "part"))
+    ours = figure.what.startswith(("zerolayer", "watching", "part"))
     return OURS if ours else OTHERS
 
 

@@ -1,11 +1,13 @@
-"""What watching costs where nothing is decided: the session's work per token beside the model's
-decode step at the same batch, taking turns in one run."""
+"""What watching costs where nothing is decided: the engine's work per token with sessions and
+without, beside the model's decode step at the same batch, taking turns in one run."""
 
 from __future__ import annotations
 
 import itertools
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -15,11 +17,15 @@ from torch import Tensor
 from benchmarks.measure import Figure, Size, figure, interleaved
 from benchmarks.text import reference_text
 from zerolayer import _host, automaton, ops
+from zerolayer.engines.hf import generate_batch
 from zerolayer.errors import ZerolayerError
 from zerolayer.readings import Slot
 from zerolayer.runtime.session import Session, make_plans
 
 LIMITS = {1: 1.0, 32: 0.2}  # per cent of a decode step, by batch
+WATCHING = "watching"  # the engine with sessions less the engine without
+MODEL = "model's decode step"
+WITH, WITHOUT = "engine without a model, sessions", "engine without a model, no sessions"
 CONTEXT = 128  # tokens in the model's cache
 KINDS = ("notice", "payment", "renewal", "warranty", "delivery", "retention", "grace", "cure")
 SPANS = ("period", "term", "deadline", "window", "interval", "duration", "timeframe", "horizon")
@@ -46,8 +52,10 @@ def run(model: Any, tokenizer: Any, size: Size) -> list[Figure]:
         watched = _Watched(arena, vocabulary, tokenizer, rows)
         step = _decode_step(model, rows)
         cases: dict[str, Callable[[], float]] = {
-            "model's decode step": step,
-            "session, every row": watched.sessions,
+            MODEL: step,
+            WITH: partial(watched.engine, True),
+            WITHOUT: partial(watched.engine, False),
+            "part: session.feed of every row": watched.feeds,
             "part: scan_tokens": watched.scan,
             "part: Watcher.step of every row": watched.watchers,
             "ceiling: empty op call": watched.empty,
@@ -59,7 +67,9 @@ def run(model: Any, tokenizer: Any, size: Size) -> list[Figure]:
 def _figures(batch: int, samples: dict[str, list[float]]) -> list[Figure]:
     """Microseconds per step of all rows, and each as a share of the model's step."""
     case = f"batch {batch}"
-    ours, model = samples["session, every row"], samples["model's decode step"]
+    model = samples[MODEL]
+    ours = [a - b for a, b in zip(samples[WITH], samples[WITHOUT], strict=True)]
+    samples = {WATCHING: ours, **samples}
     figures = [
         figure("watch", case, name, "µs/step", s, None if s is ours else ours)
         for name, s in samples.items()
@@ -67,7 +77,7 @@ def _figures(batch: int, samples: dict[str, list[float]]) -> list[Figure]:
     shares = {
         name: [100 * a / b for a, b in zip(s, model, strict=True)]
         for name, s in samples.items()
-        if s is not model
+        if name not in (MODEL, WITH, WITHOUT)
     }
     return figures + [
         figure(
@@ -76,10 +86,32 @@ def _figures(batch: int, samples: dict[str, list[float]]) -> list[Figure]:
             name,
             "%",
             share,
-            limit=LIMITS.get(batch) if name == "session, every row" else None,
+            limit=LIMITS.get(batch) if name == WATCHING else None,
         )
         for name, share in shares.items()
     ]
+
+
+class _Stub:
+    """What `generate_batch` asks of a model: logits whose largest is the next token of each row."""
+
+    def __init__(self, steps: Sequence[Sequence[int]], width: int) -> None:
+        self.steps = iter(steps)
+        self.logits = torch.zeros(len(steps[0]), 1, width)
+        self.said: Tensor | None = None
+        self.device = torch.device("cpu")
+        self.cache = SimpleNamespace(activate_past_recording=lambda: None)
+        self.config = SimpleNamespace(
+            get_text_config=lambda: SimpleNamespace(max_position_embeddings=1 << 20)
+        )
+        self.generation_config = SimpleNamespace(eos_token_id=-1)
+
+    def __call__(self, **inputs: Any) -> Any:
+        if self.said is not None:
+            self.logits[:, 0].scatter_(1, self.said, 0.0)
+        self.said = torch.tensor(next(self.steps)).unsqueeze(1)
+        self.logits[:, 0].scatter_(1, self.said, 1.0)
+        return SimpleNamespace(logits=self.logits, cache=self.cache)
 
 
 class _Watched:
@@ -103,19 +135,28 @@ class _Watched:
             _host.Watcher(arena.numpy(), np.zeros(1, np.int32)).step for _ in range(self.rows)
         ]
 
-    def sessions(self) -> float:
-        """What the engine does: a session per row is fed and may adjust its logits. The mean over
-        an answer, so that the reading of complete sentences is in it."""
+    def _sessions(self) -> list[Session]:
         plans = make_plans([], SLOTS, [])
-        made = [
+        return [
             Session(self.arena, range(len(SLOTS)), plans, self.vocabulary, self.tokenizer)
             for _ in range(self.rows)
         ]
-        logits = torch.zeros(1, 1)
+
+    def engine(self, sessions: bool) -> float:
+        """The engine over a stub that says these tokens and takes no time to think."""
+        made = self._sessions() if sessions else None
+        stub = _Stub(self.steps, len(self.vocabulary.token_bytes))
+        prompts = ["The"] * self.rows
+        began = time.perf_counter()
+        generate_batch(stub, self.tokenizer, prompts, made, max_new_tokens=len(self.steps))
+        return self._per_step(began)
+
+    def feeds(self) -> float:
+        """The sessions alone: the mean over an answer, as whole sentences are read in it."""
+        made = self._sessions()
         began = time.perf_counter()
         for tokens in self.steps:
             for session, token in zip(made, tokens, strict=True):
-                session.adjust(logits)
                 session.feed(token)
         return self._per_step(began)
 

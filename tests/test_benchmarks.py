@@ -98,7 +98,7 @@ def test_watch(byte_level: Any, llama: Any) -> None:
     figures = watch.run(llama, byte_level, TINY)
     for batch in TINY.batches:
         for case in (f"batch {batch}", f"batch {batch}, share of the step"):
-            assert (case, "session, every row") in cells(figures)
+            assert (case, watch.WATCHING) in cells(figures)
             assert (case, "part: scan_tokens") in cells(figures)
     share = next(f for f in figures if f.case == "batch 1, share of the step" and f.limit)
     assert share.limit == 1.0
@@ -157,7 +157,7 @@ def test_plots_are_drawn(tmp_path: Path) -> None:
 
     figures = [
         figure("scan", "3 literals, whole stream", scan.SCAN, "ns/token", [1.0, 2.0]),
-        figure("watch", "batch 1, share of the step", "session, every row", "%", [0.1], limit=1.0),
+        figure("watch", "batch 1, share of the step", "watching", "%", [0.1], limit=1.0),
     ]
     made = draw(figures, {"session": np.array([1.0, 2.0, 9.0])}, tmp_path)
     assert [p.name for p in made] == ["scan.png", "watch.png", "decision.png"]
