@@ -15,7 +15,7 @@ from zerolayer.decisions.statements import read_statements
 from zerolayer.errors import ZerolayerError
 from zerolayer.evaluation import statements
 from zerolayer.evaluation.stats import read_items
-from zerolayer.readings import RuleSet, Slot
+from zerolayer.readings import Reading, RuleSet, Slot
 
 PERIOD = Slot("payment period", "duration", ("time to pay",))
 FRIST = Slot("付款期限", "duration")
@@ -222,3 +222,23 @@ def test_sentences(line: str) -> None:
     slots = [Slot.from_json(s) for s in case["slots"]]
     said = read_statements(case["text"], slots)
     assert [case["text"][s.start : s.end] for s in said] == case["stated"]
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        ({"name": "x"}, "type: Field required"),
+        ({"name": 3, "type": "date"}, "name: Input should be a valid string"),
+        (
+            {"name": "x", "type": "choice", "choices": "ab"},
+            "choices: Input should be a valid tuple",
+        ),
+        (["x"], "a slot is malformed"),
+    ],
+)
+def test_a_malformed_slot_is_said(data: object, said: str) -> None:
+    with pytest.raises(ZerolayerError, match=said):
+        Slot.from_json(data)
+    reading = {"rule": "R", "line": 1, "kind": "consistency", "language": "en", "slot": data}
+    with pytest.raises(ZerolayerError, match="a reading is malformed: slot"):
+        Reading.from_json(reading)
