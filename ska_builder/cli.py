@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from ska_builder.commands.check import check
-from zerolayer.cli import DTYPES, progress_bar, run
+from zerolayer.console import DTYPES, progress_bar, run
 from zerolayer.errors import ZerolayerError
 
 
