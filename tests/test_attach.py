@@ -51,7 +51,7 @@ def test_norms_are_found_and_qk_norms_left_alone(llama: Any, gemma: Any) -> None
     assert not any("q_norm" in p or "k_norm" in p for p in norm_modules(gemma))
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float64])
 def test_zero_gains_and_detaching_keep_every_bit(model: Any, dtype: torch.dtype) -> None:
     model = model.to(dtype)
     ids = torch.randint(0, 512, (2, 20))

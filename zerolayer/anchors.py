@@ -61,11 +61,13 @@ class AnchorSet:
 
     def to(self, dtype: torch.dtype, device: torch.device | str = "cpu") -> AnchorSet:
         """The same anchors with keys and values in the dtype that the op takes."""
+        # The ops take thresholds and gains in fp32, and in fp64 where all is fp64.
+        fine = torch.float64 if dtype == torch.float64 else torch.float32
         return AnchorSet(
             self.keys.to(device, dtype),
             self.values.to(device, dtype),
-            self.thresholds.to(device, torch.float32),
-            self.gains.to(device, torch.float32),
+            self.thresholds.to(device, fine),
+            self.gains.to(device, fine),
             self.rule.to(device),
             None if self.delta_weight is None else self.delta_weight.to(device),
         )
