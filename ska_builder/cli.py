@@ -1,4 +1,4 @@
-"""The command `ska-build`: check, build, heed."""
+"""The command `ska-build`: new, check, diff, build, heed."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from typing import Any
 import click
 
 from ska_builder.commands.check import check
+from ska_builder.commands.diff import diff
+from ska_builder.commands.new import new
 from zerolayer.console import DTYPES, progress_bar, run
 from zerolayer.errors import ZerolayerError
 
@@ -32,12 +34,14 @@ def cli() -> None:
 
     \b
     Example:
+      ska-build new rules.md
       ska-build check rules.md
       ska-build rules.md --model smollm2 -o pack.safetensors
     """
 
 
-cli.add_command(check)
+for command in (new, check, diff):
+    cli.add_command(command)
 
 
 @cli.command()

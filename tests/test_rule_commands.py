@@ -1,0 +1,87 @@
+"""`ska-build new` and `ska-build diff`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from ska_builder.cli import cli
+from ska_builder.language import check_text
+from zerolayer.errors import ZerolayerError
+
+KINDS = ["consistency", "bound", "precedence", "definition", "prohibition", "requirement"]
+
+
+def run(*arguments: Any) -> Any:
+    return CliRunner().invoke(cli, [str(a) for a in arguments])
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_the_starter_has_every_kind_and_is_clean(tmp_path: Path, language: str) -> None:
+    path = tmp_path / "rules.md"
+    assert run("new", path, "--language", language).exit_code == 0
+    checked = check_text(path.read_text("utf-8"))
+    assert [r.kind for r in checked.readings] == KINDS and not checked.diagnostics
+    path.write_text("mine", "utf-8")
+    assert isinstance(run("new", path).exception, ZerolayerError)
+    assert path.read_text("utf-8") == "mine"
+    assert isinstance(run("new", tmp_path / "no" / "rules.md").exception, ZerolayerError)
+
+
+OLD = """---
+domain: contracts
+languages: [en]
+---
+# Rules
+## Payment
+The **payment period** must match the source documents.
+- also: "payment term"
+
+## Liability
+The **liability cap** must not exceed USD 500,000.
+The **liability cap** must be at least USD 100,000.
+
+## Order
+The amendment prevails over the master agreement.
+
+## Promises
+Never promise a refund.
+"""
+
+
+def test_diff_says_what_behaves_differently(tmp_path: Path) -> None:
+    old, new = tmp_path / "old.md", tmp_path / "new.md"
+    old.write_text(OLD, "utf-8")
+    text = OLD.replace("must match the source documents", "has to match the sources")
+    new.write_text(text.replace("## Payment\n", "## Paying\n<!-- reworded -->\n"), "utf-8")
+    result = run("diff", old, new)
+    assert result.exit_code == 0 and "0 changes" in result.output
+
+    text = OLD.replace("USD 500,000", "USD 400,000").replace('"payment term"', '"time to pay"')
+    text = text.replace("## Promises\nNever promise a refund.\n", "")
+    text += "## Notice\nThe **notice period** must match the contract.\n"
+    new.write_text(text, "utf-8")
+    result = run("diff", old, new, "--json")
+    assert result.exit_code == 1
+    shown = json.loads(result.stdout)
+    assert [(c["rule"], c["what"]) for c in shown["changes"]] == [
+        ("Payment", "changed"),
+        ("Liability", "changed"),
+        ("Notice", "added"),
+        ("Promises", "removed"),
+    ]
+    assert "USD 500,000" in shown["changes"][1]["before"]
+    assert "USD 400,000" in shown["changes"][1]["after"]
+    assert shown["no_longer_checked"] == []
+    result = run("diff", new, old)
+    assert "no longer checked anywhere: notice period" in result.output
+
+
+def test_diff_of_a_file_with_errors_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "rules.md"
+    path.write_text("# R\n## A\nBe nice.\n", "utf-8")
+    assert isinstance(run("diff", path, path).exception, ZerolayerError)
