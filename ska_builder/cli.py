@@ -1,4 +1,4 @@
-"""The command `ska-build`: new, check, diff, build, heed."""
+"""The command `ska-build`: new, check, diff, build, heed, export."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import click
 
 from ska_builder.commands.check import check
 from ska_builder.commands.diff import diff
+from ska_builder.commands.export import export
 from ska_builder.commands.new import new
 from zerolayer.console import DTYPES, progress_bar, run
 from zerolayer.errors import ZerolayerError
@@ -40,7 +41,7 @@ def cli() -> None:
     """
 
 
-for command in (new, check, diff):
+for command in (new, check, diff, export):
     cli.add_command(command)
 
 

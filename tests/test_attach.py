@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 import torch
+from transformers import AutoModelForCausalLM
 
+from ska_builder.commands.export import fold
 from zerolayer.anchors import AnchorSet, gated_part, norm_eps, norm_modules, normalized
-from zerolayer.attach import attach, gate_rate
+from zerolayer.attach import attach, gate_rate, static_part
 from zerolayer.errors import ZerolayerError
 from zerolayer.models import fingerprint
 from zerolayer.pack import Pack
@@ -153,3 +155,25 @@ def test_pack_roundtrip_and_damage(llama: Any, tmp_path: Path) -> None:
         Pack.load(tmp_path / "missing.safetensors")
     with pytest.raises(ZerolayerError, match="no folder"):
         pack.save(tmp_path / "missing" / "a.safetensors")
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_a_folded_checkpoint_needs_no_zerolayer(
+    model: Any, byte_level: Any, tmp_path: Path, dtype: torch.dtype
+) -> None:
+    model.save_pretrained(tmp_path / "plain")
+    model = AutoModelForCausalLM.from_pretrained(tmp_path / "plain", dtype=dtype).eval()
+    pack = pack_for(model, delta=0.3)
+    ids = torch.randint(0, 512, (2, 20))
+    plain = {k: v.clone() for k, v in model.state_dict().items()}
+    assert fold(model, byte_level, pack, tmp_path / "folded")[1] == 3 * len(pack.anchors)
+    assert all(torch.equal(v, plain[k]) for k, v in model.state_dict().items())
+    again = AutoModelForCausalLM.from_pretrained(tmp_path / "folded", dtype=dtype).eval()
+    with torch.inference_mode(), attach(model, static_part(pack)):
+        assert torch.equal(again(ids).logits, model(ids).logits)
+    assert not torch.equal(again(ids).logits, model(ids).logits)
+    with pytest.raises(ZerolayerError, match="exists already"):
+        fold(model, byte_level, pack, tmp_path / "folded")
+    with pytest.raises(ZerolayerError, match="no static part"):
+        fold(model, byte_level, pack_for(model), tmp_path / "other")
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["folded", "plain"]

@@ -59,6 +59,18 @@ class AnchorSet:
             delta_weight=None if delta is None else delta * factor,
         )
 
+    def without_gates(self) -> AnchorSet:
+        """The static part alone."""
+        none = slice(0, 0)
+        return AnchorSet(
+            self.keys[none],
+            self.values[none],
+            self.thresholds[none],
+            self.gains[none],
+            self.rule[none],
+            self.delta_weight,
+        )
+
     def to(self, dtype: torch.dtype, device: torch.device | str = "cpu") -> AnchorSet:
         """The same anchors with keys and values in the dtype that the op takes."""
         # The ops take thresholds and gains in fp32, and in fp64 where all is fp64.

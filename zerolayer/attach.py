@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import Any
 
@@ -90,6 +90,18 @@ def check_model(model: Any, pack: Pack) -> None:
                 f"pack was built for {what} {getattr(built, name)} ({built.architecture}); "
                 f"this model has {getattr(actual, name)}; build the pack again for this model"
             )
+
+
+def static_part(pack: Pack) -> Pack:
+    """The pack with its static anchors alone: what folds into a checkpoint."""
+    return replace(
+        pack,
+        anchors={
+            path: anchors.without_gates()
+            for path, anchors in pack.anchors.items()
+            if anchors.delta_weight is not None and bool(anchors.delta_weight.any())
+        },
+    )
 
 
 def _attach_one(attachment: Attachment, norm: nn.Module, anchors: AnchorSet) -> None:

@@ -108,5 +108,5 @@ def diff(old: Path, new: Path, as_json: bool) -> None:
                     click.echo(f"  {sign} {words}")
         for name in sorted(gone):
             click.echo(f"no longer checked anywhere: {name}")
-        click.echo(f"{len(found)} changes", err=True)
+        click.echo(f"{len(found)} change{'s' * (len(found) != 1)}", err=True)
     sys.exit(1 if found else 0)
