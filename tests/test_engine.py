@@ -249,6 +249,20 @@ def test_a_stop_text_is_read_before_the_answer_ends(byte_level: Any, llama: Any)
     assert "45" not in result.text and result.decision_tokens > 0
 
 
+@pytest.mark.parametrize("stop", ["END", "rent is", " 30", "s from re"])
+def test_a_stop_text_is_never_shown(byte_level: Any, llama: Any, stop: str) -> None:
+    """It may begin and end within tokens; neither it nor a beginning of it reaches the stream."""
+    text = "The notice period is 60 days from receipt. The rent is 30 EN ENDED"
+    sampling = Sampling(processors=(says(byte_level, text),))
+    shown: list[str] = []
+    result = generate(
+        llama, byte_level, PROMPT, None, "", 60, sampling, stop=(stop, "\0"), on_text=shown.append
+    )
+    assert "".join(shown) == result.text == text[: text.index(stop)]
+    assert len(shown) > 5, "and the rest is not held back"
+    assert result.finish_reason == "end"
+
+
 def test_stop_ends_the_answer(llama: Any, byte_level: Any) -> None:
     made = session(byte_level, "stop")
     result = generate(llama, byte_level, PROMPT, made, "The payment period is 45 days.")
