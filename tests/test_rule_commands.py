@@ -1,4 +1,4 @@
-"""`ska-build new` and `ska-build diff`."""
+"""`ska-build new` and `ska-build diff`, and rules as JSON Lines."""
 
 from __future__ import annotations
 
@@ -85,3 +85,50 @@ def test_diff_of_a_file_with_errors_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "rules.md"
     path.write_text("# R\n## A\nBe nice.\n", "utf-8")
     assert isinstance(run("diff", path, path).exception, ZerolayerError)
+
+
+LINES = [
+    {
+        "id": "Payment",
+        "text": "The **payment period** must match the source documents.",
+        "lang": "en",
+        "fields": {"also": ["payment term", "time to pay"], "action": "repair"},
+    },
+    {"id": "违约金", "text": "**违约金**不得超过人民币五十万元。", "lang": "zh"},
+]
+
+
+def written(path: Path, lines: list[Any]) -> Path:
+    text = [line if isinstance(line, str) else json.dumps(line) for line in lines]
+    path.write_text("\n".join(text) + "\n", "utf-8")
+    return path
+
+
+def test_rules_as_json_lines(tmp_path: Path) -> None:
+    path = written(tmp_path / "rules.jsonl", [LINES[0], "", LINES[1]])
+    result = run("check", path, "--json")
+    assert result.exit_code == 0, result.output
+    first, second = json.loads(result.stdout)["readings"]
+    assert (first["rule"], first["line"], first["action"]) == ("Payment", 1, "repair")
+    assert first["slot"]["also"] == ["payment term", "time to pay"]
+    assert (second["rule"], second["line"], second["language"]) == ("违约金", 3, "zh")
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("{", "this line is no rule"),
+        ('{"id": "A", "lang": "en"}', "text: Field required"),
+        ({**LINES[0], "more": 1}, "more: Extra inputs are not permitted"),
+        ({**LINES[0], "text": "Be nice."}, "states no norm"),
+        ({**LINES[0], "text": "The rent is due.\n## Other"}, "text: String should match"),
+        ({**LINES[0], "text": "## Other"}, "without Markdown"),
+        ({**LINES[0], "fields": {"type": "colour"}}, "type"),
+        ("[" * 5000, "this line is no rule"),
+    ],
+)
+def test_what_is_wrong_is_said_with_its_line(tmp_path: Path, line: Any, said: str) -> None:
+    path = written(tmp_path / "rules.jsonl", [LINES[0], line, LINES[1]])
+    result = run("check", path)
+    assert result.exit_code == 1
+    assert "rules.jsonl:2:1: error" in result.output and said in result.output
