@@ -120,6 +120,19 @@ def test_orders_of_several_rules_rank_kinds_together() -> None:
     assert settled([form, amendment], circle).status == "contested"
 
 
+def test_a_rule_may_set_the_value_itself() -> None:
+    sources = [source("S", "contract", "The payment period is 30 days.")]
+    found = settled(sources, ["The **payment period** must be exactly 45 days."])
+    assert shown(found) == {"count": "45", "unit": "day"} and "rule" in found.reason
+    assert settled([], ["The **payment period** must be at most 45 days."]).status == "unsupported"
+    case = ["The **payment period** must be exactly 45 days, except for samples."]
+    question = "What is the payment period for samples?"
+    assert shown(settled(sources, case, question=question)) == {"count": "30", "unit": "day"}
+    machine = DecisionMachine(RuleSet(read_norms(case), [PERIOD]))
+    events = machine.check("The payment period is 45 days.", [])
+    assert [e.verdict for e in events] == ["consistent"]
+
+
 def test_dates_are_compared_as_dates() -> None:
     sources = [
         source("A", "amendment", "The payment period is 30 days.", "20250615"),

@@ -68,11 +68,10 @@ def make_plans(
         action: overrides the rules' actions (arms of an evaluation).
     """
     ledger = Ledger.from_sources(sources, slots, question=question)
-    precedence = [r for r in readings if r.kind == "precedence"]
     plans = []
     for slot in slots:
         own = [r for r in readings if r.slot is not None and r.slot.name == slot.name]
-        settlement = settle(slot.name, ledger, precedence, question=question)
+        settlement = settle(slot.name, ledger, readings, question=question)
         stated = next((r.action for r in own if r.action), None)
         plans.append(
             Plan(
