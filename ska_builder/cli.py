@@ -1,4 +1,4 @@
-"""The command `ska-build`: new, check, diff, build, heed, export."""
+"""The command `ska-build`: new, check, explain, diff, build, heed, export."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import click
 
 from ska_builder.commands.check import check
 from ska_builder.commands.diff import diff
+from ska_builder.commands.explain import explain
 from ska_builder.commands.export import export
 from ska_builder.commands.new import new
 from zerolayer.console import DTYPES, progress_bar, run
@@ -41,7 +42,7 @@ def cli() -> None:
     """
 
 
-for command in (new, check, diff, export):
+for command in (new, check, explain, diff, export):
     cli.add_command(command)
 
 

@@ -1,4 +1,4 @@
-"""`ska-build new` and `ska-build diff`, and rules as JSON Lines."""
+"""`ska-build new`, `diff` and `explain`, and rules as JSON Lines."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from ska_builder.build import build
 from ska_builder.cli import cli
 from ska_builder.language import check_text
+from ska_builder.rules import checked_rules
 from zerolayer.errors import ZerolayerError
 
 KINDS = ["consistency", "bound", "precedence", "definition", "prohibition", "requirement"]
@@ -85,6 +87,28 @@ def test_diff_of_a_file_with_errors_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "rules.md"
     path.write_text("# R\n## A\nBe nice.\n", "utf-8")
     assert isinstance(run("diff", path, path).exception, ZerolayerError)
+
+
+def test_explain_shows_one_rule(
+    tmp_path: Path, llama: Any, byte_level: Any, monkeypatch: Any
+) -> None:
+    path, packed = tmp_path / "rules.md", tmp_path / "pack.safetensors"
+    path.write_text(OLD + '- good: "No refund is possible."\n', "utf-8")
+    monkeypatch.setattr("ska_builder.commands.explain.load_tokenizer", lambda name: byte_level)
+    build(checked_rules(path), llama, byte_level).save(packed)
+    result = run("explain", path, "Payment", "--model", "m", "--pack", packed)
+    assert result.exit_code == 0, result.output
+    for words in (
+        "consistency: The payment period",
+        "payment term   [",
+        "anchors: ",
+        "~ The payment",
+    ):
+        assert words in result.output
+    shown = json.loads(run("explain", path, "Promises", "--json").stdout)
+    assert shown["contrast"]["good"] == ["No refund is possible."] and shown["made"] is None
+    result = run("explain", path, "Paymnt")
+    assert "did you mean 'Payment'" in str(result.exception)
 
 
 LINES = [
