@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -32,7 +32,6 @@ STEER_BONUS = 6.0  # nats; enough to turn a tie, not a settled preference
 WRONG = ("contradiction", "contested")
 MOST_MARKS = 64  # in one sentence; a list of numbers without an end must not hold memory
 OPENERS = ' \t\n"“‘*_([|'  # may stand between a full stop and the sentence that follows
-ONE = torch.ones(1, dtype=torch.int32)
 # What follows a value that is complete: "45 days after …", "45 days, …", but not "45 days to …".
 CLOSED = re.compile(
     r"[*_)\]”\"]*(?:[。；，;]|[.,:]\s|\s+(?!(?:to|or|and|until|till|through|of)\b)[A-Za-z]{2,}"
@@ -51,7 +50,7 @@ class Plan:
     language: str
     readings: list[Reading] = field(default_factory=list)  # those of the slot, for its bounds
     texts: list[str] = field(default_factory=list)  # what may be said for the settled value
-    overlay: Tensor | None = None  # made at the first use
+    overlay: Tensor | None = None  # arena, made at the first use
 
 
 def make_plans(
@@ -68,11 +67,10 @@ def make_plans(
         action: overrides the rules' actions (arms of an evaluation).
     """
     ledger = Ledger.from_sources(sources, slots, question=question)
-    precedence = [r for r in readings if r.kind == "precedence"]
     plans = []
     for slot in slots:
         own = [r for r in readings if r.slot is not None and r.slot.name == slot.name]
-        settlement = settle(slot.name, ledger, precedence, question=question)
+        settlement = settle(slot.name, ledger, readings, question=question)
         stated = next((r.action for r in own if r.action), None)
         plans.append(
             Plan(
@@ -120,7 +118,7 @@ class Mark:
     """
 
     tokens: int
-    state: Tensor
+    state: int
     plan: Plan | None
     sampler: Tensor | None
 
@@ -143,27 +141,25 @@ class Session:
         plans: Sequence[Plan],
         vocabulary: automaton.Vocabulary,
         tokenizer: Any,
-        generator: torch.Generator | None = None,
+        on_event: Callable[[DecisionEvent], None] | None = None,
     ) -> None:
         """
         Args:
             arena: the pack's automaton, uint8.
             phrases: for each trigger of the automaton, the index of its plan, or −1.
-            generator: what the engine samples with; a repair sets it back.
+            on_event: called with each event as soon as it is known, in order of position.
         """
-        self.arena = arena
+        self.stream = automaton.Stream(arena)
         self.phrases = list(phrases)
         self.plans = list(plans)
         self.vocabulary = vocabulary
         self.tokenizer = tokenizer
-        self.generator = generator
+        self.on_event = on_event
+        self.generator: torch.Generator | None = None  # the engine's; a repair sets it back
         self.slots = tuple(p.slot for p in self.plans)
         self.repairs = any(p.action == "repair" for p in self.plans)
         self.sets = automaton.event_sets(arena)
-        self.state = torch.full((1,), automaton.start_state(arena), dtype=torch.int32)
-        self.overlay: Tensor | None = None
-        self.overlay_state = torch.zeros(1, dtype=torch.int32)
-        self.done = b""
+        self.overlay: automaton.Stream | None = None  # the one in force
         self.valued = False  # a value has begun since the overlay was laid
         self.tokens: list[int] = []
         self._text: str | None = ""
@@ -221,8 +217,7 @@ class Session:
             self.valued = True
             if self.repairs:
                 self._mark(len(self.tokens) - 1, None)
-        one = torch.tensor([[token]], dtype=torch.int32)
-        event = int(ops.scan_tokens(one, ONE, self.state, self.arena)[0, 0])
+        event = self.stream.step(token)
         if event >= 0 and (self.overlay is None or not self.valued):
             plans = [self.phrases[t] for t in self.sets[event] if self.phrases[t] >= 0]
             if plans:
@@ -260,17 +255,13 @@ class Session:
         if plan.overlay is None:
             plan.overlay = automaton.compile_overlay(plan.texts, self.vocabulary, bonus=bonus)
         self.acted.add(plan.slot.name)
-        self.overlay, self.valued = plan.overlay, False
-        self.done = automaton.done_flags(plan.overlay)
-        start = automaton.start_state(plan.overlay)
-        self.overlay_state = torch.full((1,), start, dtype=torch.int32)
+        self.overlay, self.valued = automaton.Stream(plan.overlay), False
 
     def _advance_overlay(self, token: int) -> None:
         if self.overlay is None:
             return
-        one = torch.tensor([[token]], dtype=torch.int32)
-        ops.scan_tokens(one, ONE, self.overlay_state, self.arena, self.overlay)
-        if self.done[int(self.overlay_state[0])]:
+        self.overlay.step(token)
+        if self.overlay.ended:
             self.overlay = None
 
     def _mark(self, tokens: int, plan: Plan | None) -> None:
@@ -281,7 +272,7 @@ class Session:
             return
         self.doubtful = plan is None
         sampler = self.generator.get_state() if self.generator is not None else None
-        self.marks.append(Mark(tokens, self.state.clone(), plan, sampler))
+        self.marks.append(Mark(tokens, self.stream.place, plan, sampler))
 
     def _resolve_mark(self) -> None:
         """Drop the last mark where no value began after all (" ten" went on as " tenant")."""
@@ -296,7 +287,7 @@ class Session:
         if self.overlay is None:
             return
         began = time.perf_counter()
-        ops.apply_decisions(logits, self.overlay_state, self.arena, self.overlay)
+        ops.apply_decisions(logits, self.overlay.state, self.stream.arena, self.overlay.arena)
         self.seconds += time.perf_counter() - began
 
     def finish(self) -> int | None:
@@ -374,22 +365,23 @@ class Session:
     def _record(
         self, plan: Plan, said: Statement, verdict: str, reason: str, action: str, began: float
     ) -> None:
-        self.events.append(
-            DecisionEvent(
-                rule=plan.rule,
-                slot=plan.slot.name,
-                start=said.start,
-                end=said.end,
-                stated=said.value,
-                settled=plan.settlement.value,
-                verdict=verdict,
-                action=action,
-                sources=tuple(dict.fromkeys(f.source_id for f in plan.settlement.facts)),
-                microseconds=round((time.perf_counter() - began) * 1e6),
-                reason=reason,
-                facts=plan.settlement.facts,
-            )
+        event = DecisionEvent(
+            rule=plan.rule,
+            slot=plan.slot.name,
+            start=said.start,
+            end=said.end,
+            stated=said.value,
+            settled=plan.settlement.value,
+            verdict=verdict,
+            action=action,
+            sources=tuple(dict.fromkeys(f.source_id for f in plan.settlement.facts)),
+            microseconds=round((time.perf_counter() - began) * 1e6),
+            reason=reason,
+            facts=plan.settlement.facts,
         )
+        self.events.append(event)
+        if self.on_event is not None:
+            self.on_event(event)
 
     def _mark_of(self, said: Statement) -> Mark | None:
         """Where to return to: behind the slot's own trigger, else before the value itself."""
@@ -405,7 +397,7 @@ class Session:
         self.decision_tokens += len(self.tokens) - mark.tokens
         self.tokens = self.tokens[: mark.tokens]
         self._text = None
-        self.state = mark.state.clone()
+        self.stream.place = mark.state
         self.ending = None
         self.marks, self.doubtful = [m for m in self.marks if m.tokens < mark.tokens], False
         if self.generator is not None and mark.sampler is not None:
@@ -437,12 +429,20 @@ class Runtime:
         automaton.validate(arena)
         self.pack, self.tokenizer, self.arena = pack, tokenizer, arena
 
-    def session(self, sources: Sequence[Source], question: str | None = None) -> Session:
+    def session(
+        self,
+        sources: Sequence[Source],
+        question: str | None = None,
+        on_event: Callable[[DecisionEvent], None] | None = None,
+    ) -> Session:
         """The session of one request: every slot settled against its sources."""
-        return self.session_of(make_plans(self.pack.readings, self.pack.slots, sources, question))
+        plans = make_plans(self.pack.readings, self.pack.slots, sources, question)
+        return self.session_of(plans, on_event)
 
-    def session_of(self, plans: Sequence[Plan]) -> Session:
+    def session_of(
+        self, plans: Sequence[Plan], on_event: Callable[[DecisionEvent], None] | None = None
+    ) -> Session:
         """A session with plans that are settled already."""
         index = {p.slot.name: i for i, p in enumerate(plans)}
         phrases = [index.get(t.get("slot", ""), -1) for t in self.pack.triggers]
-        return Session(self.arena, phrases, plans, self.vocabulary, self.tokenizer)
+        return Session(self.arena, phrases, plans, self.vocabulary, self.tokenizer, on_event)
