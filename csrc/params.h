@@ -46,16 +46,29 @@ struct NormBackwardParams {
   DType dtype = DType::f32;
 };
 
-// One implementation per instruction set, chosen once at run time (cpu/dispatch.cpp). Both take
+// All rows are unit vectors and contiguous.
+struct SemanticParams {
+  const void* hidden = nullptr;      // [rows, d]
+  const void* history = nullptr;     // [rows, capacity, d]
+  const int32_t* lengths = nullptr;  // [rows], how much of its history each row has
+  const void* anchors = nullptr;     // [count, d]
+  float* out = nullptr;              // [rows, 4]
+  int64_t rows = 0, capacity = 0, count = 0, width = 0;
+  int64_t window = -1;  // the last so many of the history; -1 for all
+  DType dtype = DType::f32;
+};
+
+// One implementation per instruction set, chosen once at run time (cpu/dispatch.cpp). All take
 // rows [begin, end). `partial` receives the sums over rows, in fp32 (fp64 where x is fp64):
 // [grad_weight d | grad_keys K d | grad_values K d | grad_thresholds K | grad_gains K].
-struct NormKernels {
+struct Kernels {
   void (*forward)(const NormParams&, int64_t begin, int64_t end);
   void (*backward)(const NormBackwardParams&, int64_t begin, int64_t end, void* partial);
+  void (*semantic)(const SemanticParams&, int64_t begin, int64_t end);
   const char* name;
 };
 
-const NormKernels& norm_kernels();
+const Kernels& kernels();
 
 constexpr int kVerdicts = 3;  // consistent, contradictory, unsure
 

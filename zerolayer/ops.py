@@ -24,6 +24,10 @@ decision_probe(hidden, decisions, probe)
     Softmax of the heads' three logits (consistent, contradictory, unsure), fp32 [N, 3]; hidden
     [rows, d] in fp32, bf16 or fp16, decisions int32 [N, 2] (row, head; −1, −1 gives zeros), probe
     fp32 [heads, 3, d + 1] with the bias last.
+semantic_check(hidden, history, lengths, anchors, window=-1)
+    hidden [B, d], history [B, T, d], anchors [K, d]: unit rows in fp32, bf16 or fp16; lengths int32
+    [B]. fp32 [B, 4]: the largest similarity with the last `window` rows of each history and that
+    row's index, and the same over the anchors; 0 and −1 where there is nothing to compare with.
 """
 
 from __future__ import annotations
@@ -61,6 +65,7 @@ fused_add_ska_rms_norm = _ops.fused_add_ska_rms_norm
 scan_tokens = _ops.scan_tokens
 apply_decisions = _ops.apply_decisions
 decision_probe = _ops.decision_probe
+semantic_check = _ops.semantic_check
 
 
 def _norm_fake(x: Tensor, weight: Tensor, *args: Any, **kwargs: Any) -> Tensor:
@@ -111,6 +116,12 @@ def _probe_fake(hidden: Tensor, decisions: Tensor, probe: Tensor) -> Tensor:
     return hidden.new_empty((decisions.shape[0], 3), dtype=torch.float32)
 
 
+def _semantic_fake(
+    hidden: Tensor, history: Tensor, lengths: Tensor, anchors: Tensor, window: int = -1
+) -> Tensor:
+    return hidden.new_empty((hidden.shape[0], 4), dtype=torch.float32)
+
+
 _FAKES: dict[str, Callable[..., Any]] = {
     "ska_rms_norm": _norm_fake,
     "ska_anchor_delta": _delta_fake,
@@ -119,6 +130,7 @@ _FAKES: dict[str, Callable[..., Any]] = {
     "scan_tokens": _scan_fake,
     "apply_decisions": _apply_fake,
     "decision_probe": _probe_fake,
+    "semantic_check": _semantic_fake,
 }
 for _name, _fake in _FAKES.items():
     torch.library.register_fake(f"zerolayer::{_name}", _fake)

@@ -1,4 +1,5 @@
-// scan_tokens, apply_decisions and decision_probe: schemas, checks, kernels over the arena.
+// scan_tokens, apply_decisions, decision_probe and semantic_check: schemas, checks, kernels over
+// the arena.
 #include <cmath>
 #include <limits>
 
@@ -183,6 +184,46 @@ Tensor probe_decisions(Tensor hidden, Tensor decisions, Tensor probe) {
   return scores;
 }
 
+Tensor semantic_check(Tensor hidden, Tensor history, Tensor lengths, Tensor anchors,
+                      int64_t window) {
+  const DType dtype = dtype_of(hidden, "hidden");
+  STD_TORCH_CHECK(dtype != DType::f64, "hidden must be float32, float16 or bfloat16");
+  STD_TORCH_CHECK(hidden.dim() == 2, "hidden must be [B, d]");
+  const int64_t rows = hidden.size(0), width = hidden.size(1);
+  STD_TORCH_CHECK(history.dim() == 3 && history.size(0) == rows && history.size(2) == width,
+                  "history must be [", rows, ", T, ", width, "]");
+  STD_TORCH_CHECK(anchors.dim() == 2 && anchors.size(1) == width, "anchors must be [K, ", width,
+                  "]");
+  STD_TORCH_CHECK(dtype_of(history, "history") == dtype && dtype_of(anchors, "anchors") == dtype,
+                  "hidden, history and anchors must have one dtype");
+  STD_TORCH_CHECK(history.is_contiguous(), "history must be contiguous");
+  STD_TORCH_CHECK(lengths.scalar_type() == ScalarType::Int && lengths.numel() == rows,
+                  "lengths must be int32 [", rows, "]");
+  STD_TORCH_CHECK(window >= -1, "window must be -1 (all) or a number of rows, not ", window);
+  const Tensor h = torch::stable::contiguous(hidden), a = torch::stable::contiguous(anchors),
+               l = torch::stable::contiguous(lengths);
+  SemanticParams p;
+  p.lengths = static_cast<const int32_t*>(l.data_ptr());
+  for (int64_t b = 0; b < rows; ++b)
+    STD_TORCH_CHECK(p.lengths[b] >= 0 && p.lengths[b] <= history.size(1), "lengths holds ",
+                    p.lengths[b], ", the history has ", history.size(1), " rows");
+  Tensor out = torch::stable::new_empty(hidden, {rows, 4}, ScalarType::Float);
+  p.hidden = h.data_ptr();
+  p.history = history.data_ptr();
+  p.anchors = a.data_ptr();
+  p.out = static_cast<float*>(out.data_ptr());
+  p.rows = rows;
+  p.capacity = history.size(1);
+  p.count = anchors.size(0);
+  p.width = width;
+  p.window = window;
+  p.dtype = dtype;
+  const Kernels& chosen = kernels();
+  torch::stable::parallel_for(0, rows, 1,
+                              [&](int64_t begin, int64_t end) { chosen.semantic(p, begin, end); });
+  return out;
+}
+
 }  // namespace
 
 STABLE_TORCH_LIBRARY_FRAGMENT(zerolayer, m) {
@@ -193,12 +234,16 @@ STABLE_TORCH_LIBRARY_FRAGMENT(zerolayer, m) {
       "apply_decisions(Tensor(a!) logits, Tensor states, Tensor automaton, Tensor? overlay=None) "
       "-> ()");
   m.def("decision_probe(Tensor hidden, Tensor decisions, Tensor probe) -> Tensor");
+  m.def(
+      "semantic_check(Tensor hidden, Tensor history, Tensor lengths, Tensor anchors, int "
+      "window=-1) -> Tensor");
 }
 
 STABLE_TORCH_LIBRARY_IMPL(zerolayer, CPU, m) {
   m.impl("scan_tokens", TORCH_BOX(&scan_tokens));
   m.impl("apply_decisions", TORCH_BOX(&apply_decisions));
   m.impl("decision_probe", TORCH_BOX(&probe_decisions));
+  m.impl("semantic_check", TORCH_BOX(&semantic_check));
 }
 
 }  // namespace zerolayer

@@ -129,9 +129,9 @@ Tensor run(NormParams& p, const Tensor& x, const HeldAnchors& held, double eps) 
   p.anchors = held.anchors;
   p.width = x.size(x.dim() - 1);
   p.eps = eps;
-  const NormKernels& kernels = norm_kernels();
+  const Kernels& chosen = kernels();
   torch::stable::parallel_for(0, p.rows, grain(p.width, p.anchors.count),
-                              [&](int64_t begin, int64_t end) { kernels.forward(p, begin, end); });
+                              [&](int64_t begin, int64_t end) { chosen.forward(p, begin, end); });
   return y;
 }
 
@@ -233,11 +233,11 @@ std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor, Tensor> ska_rms_norm_backward
   const int64_t size = d + 2 * count * d + 2 * count;
   Tensor partial = torch::stable::new_zeros(x, {blocks, size}, acc);
   char* at = static_cast<char*>(partial.data_ptr());
-  const NormKernels& kernels = norm_kernels();
+  const Kernels& chosen = kernels();
   torch::stable::parallel_for(0, blocks, 1, [&](int64_t first, int64_t last) {
     for (int64_t b = first; b < last; ++b) {
       const int64_t begin = b * block, end = std::min(p.rows, begin + block);
-      if (begin < end) kernels.backward(p, begin, end, at + b * size * (wide ? 8 : 4));
+      if (begin < end) chosen.backward(p, begin, end, at + b * size * (wide ? 8 : 4));
     }
   });
 

@@ -8,15 +8,15 @@
 
 namespace zerolayer {
 
-extern const NormKernels norm_scalar;
+extern const Kernels kernels_scalar;
 #if defined(__x86_64__)
-extern const NormKernels norm_avx2;
-extern const NormKernels norm_avx512;
+extern const Kernels kernels_avx2;
+extern const Kernels kernels_avx512;
 #endif
 
 namespace {
 
-const NormKernels& choose() {
+const Kernels& choose() {
   const char* forced = std::getenv("ZEROLAYER_ISA");
 #if defined(__x86_64__)
   // __builtin_cpu_supports reads cpuid and XCR0, so a system that does not save the wide
@@ -27,17 +27,17 @@ const NormKernels& choose() {
   const bool avx512 = avx2 && __builtin_cpu_supports("avx512f") &&
                       __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
                       __builtin_cpu_supports("avx512dq");
-  const NormKernels* best = avx512 ? &norm_avx512 : avx2 ? &norm_avx2 : &norm_scalar;
+  const Kernels* best = avx512 ? &kernels_avx512 : avx2 ? &kernels_avx2 : &kernels_scalar;
   if (forced == nullptr) return *best;
-  if (std::strcmp(forced, "scalar") == 0) return norm_scalar;
-  if (std::strcmp(forced, "avx2") == 0 && avx2) return norm_avx2;
-  if (std::strcmp(forced, "avx512") == 0 && avx512) return norm_avx512;
+  if (std::strcmp(forced, "scalar") == 0) return kernels_scalar;
+  if (std::strcmp(forced, "avx2") == 0 && avx2) return kernels_avx2;
+  if (std::strcmp(forced, "avx512") == 0 && avx512) return kernels_avx512;
   std::fprintf(stderr, "zerolayer: ZEROLAYER_ISA=%s is not available here, using %s\n", forced,
                best->name);
   return *best;
 #else
   (void)forced;
-  return norm_scalar;
+  return kernels_scalar;
 #endif
 }
 
@@ -51,8 +51,8 @@ void* thread_scratch(int64_t bytes) {
   return reinterpret_cast<void*>((address + kAlign - 1) / kAlign * kAlign);
 }
 
-const NormKernels& norm_kernels() {
-  static const NormKernels& chosen = choose();
+const Kernels& kernels() {
+  static const Kernels& chosen = choose();
   return chosen;
 }
 

@@ -280,7 +280,7 @@ class _Row:
             logits = processor(ids, logits)
         if self.session is not None:
             self.session.adjust(logits)
-            if not (logits > -torch.inf).any():
+            if self.session.overlay is not None and not (logits > -torch.inf).any():
                 self.session.stopped = (
                     "the decisions and the logits processors together leave no token"
                 )

@@ -387,8 +387,8 @@ class Session:
         """Where to return to: behind the slot's own trigger, else before the value itself."""
         before = [m for m in self.marks if len(self._decode(m.tokens)) <= said.start]
         own = [m for m in before if m.plan is not None and m.plan.slot.name == said.slot]
-        values = [m for m in before if m.plan is None]
-        return own[-1] if own else values[-1] if values else None
+        # A value may stand right behind another slot's trigger, which has marked the place.
+        return (own or before or [None])[-1]
 
     def _return_to(self, mark: Mark, plan: Plan) -> int:
         """Drop what was said behind a mark; the engine crops its cache alike."""

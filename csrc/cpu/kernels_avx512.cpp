@@ -1,4 +1,4 @@
-// The norms for AVX512 (F, BW, VL, DQ).
+// The kernels for AVX512 (F, BW, VL, DQ).
 #if defined(__x86_64__)
 #include <immintrin.h>
 
@@ -12,9 +12,10 @@
 #pragma GCC target("avx512f,avx512bw,avx512vl,avx512dq,avx2,fma,f16c")
 #define ZEROLAYER_VECTOR_BYTES 64
 #include "norm_kernels.h"
+#include "semantic_kernels.h"
 
 namespace zerolayer {
-extern const NormKernels norm_avx512;
-const NormKernels norm_avx512{forward, backward, "avx512"};
+extern const Kernels kernels_avx512;
+const Kernels kernels_avx512{forward, backward, semantic, "avx512"};
 }  // namespace zerolayer
 #endif

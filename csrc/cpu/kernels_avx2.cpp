@@ -1,4 +1,4 @@
-// The norms for AVX2 with FMA and F16C.
+// The kernels for AVX2 with FMA and F16C.
 #if defined(__x86_64__)
 #include <immintrin.h>
 
@@ -10,9 +10,10 @@
 #pragma GCC target("avx2,fma,f16c")
 #define ZEROLAYER_VECTOR_BYTES 32
 #include "norm_kernels.h"
+#include "semantic_kernels.h"
 
 namespace zerolayer {
-extern const NormKernels norm_avx2;
-const NormKernels norm_avx2{forward, backward, "avx2"};
+extern const Kernels kernels_avx2;
+const Kernels kernels_avx2{forward, backward, semantic, "avx2"};
 }  // namespace zerolayer
 #endif
