@@ -388,7 +388,8 @@ class Session:
         before = [m for m in self.marks if len(self._decode(m.tokens)) <= said.start]
         own = [m for m in before if m.plan is not None and m.plan.slot.name == said.slot]
         # A value may stand right behind another slot's trigger, which has marked the place.
-        return (own or before or [None])[-1]
+        found = own or before
+        return found[-1] if found else None
 
     def _return_to(self, mark: Mark, plan: Plan) -> int:
         """Drop what was said behind a mark; the engine crops its cache alike."""
