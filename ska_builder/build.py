@@ -17,6 +17,7 @@ from ska_builder.language import Checked, read_norms
 from ska_builder.rules import checked_rules, slots_of, triggers_of
 from zerolayer import automaton
 from zerolayer.anchors import join
+from zerolayer.arena_cache import cached_triggers
 from zerolayer.models import cache_dir, fingerprint
 from zerolayer.pack import Pack
 
@@ -44,11 +45,7 @@ def build(
     slots = slots_of(checked.readings)
     triggers = triggers_of(checked.readings, slots)
     say("triggers", 0, 1)
-    arena = (
-        automaton.compile_triggers([t["phrases"] for t in triggers], vocabulary)
-        if triggers
-        else None
-    )
+    arena = cached_triggers([t["phrases"] for t in triggers], vocabulary) if triggers else None
     made = _anchors(checked, model, tokenizer, say) if with_anchors else []
     anchors = rule_anchors.fuse(made)
     if heed is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,7 +13,9 @@ from torch import Tensor
 from torch.library import opcheck
 
 from zerolayer import automaton, ops
+from zerolayer.arena_cache import cached_triggers
 from zerolayer.errors import ZerolayerError
+from zerolayer.regex import Regex
 
 PHRASES = [["payment period", "payment term"], ["rent"], ["付款期限"], ["notice period"]]
 WORD = rb"[A-Za-z0-9_]"
@@ -50,11 +53,12 @@ def oracle(data: bytes) -> list[tuple[int, int]]:
                     for tail in (
                         b"",
                         b"s",
-                        b"es",
                         b"'s",
                         b"\xe2\x80\x99s",
                         b"s'",
                         b"s\xe2\x80\x99",
+                        b"s's",
+                        b"s\xe2\x80\x99s",
                     ):
                         end = m.end(1)
                         if folded[end : end + len(tail)].lower() != tail:
@@ -285,3 +289,126 @@ def test_unknown_tokens_reset(arena: Tensor, vocabulary: automaton.Vocabulary) -
     tokens = torch.tensor([[10**6, -1, len(vocabulary.token_bytes) - 1]])
     found = ops.scan_tokens(tokens, torch.tensor([3], dtype=torch.int32), states, arena)
     assert (found == -1).all() and int(states[0]) == automaton.start_state(arena)
+
+
+def test_heads_are_found_in_plural_and_possessive(byte_level: Any) -> None:
+    vocabulary = automaton.Vocabulary.from_tokenizer(byte_level)
+    arena = automaton.compile_triggers([["policy"], ["notice of termination"]], vocabulary)
+    for text, want in [
+        ("two POLICIES, a policy's end", [0, 0, 0]),
+        ("notices of termination.", [1]),
+        ("policys policing", [0]),
+        ("polici es", []),
+    ]:
+        found = events_of(arena, [byte_level(text).input_ids])[0]
+        assert [t for s in found for t in s] == want, text
+
+
+def test_regexes_equal_python(vocabulary: automaton.Vocabulary) -> None:
+    """Each pattern at every place where a match ends, by Python's own matcher."""
+    patterns = [r"1[0-2]? days?", r"[^\W\d]{2}付(款|期){1,2}", r"\d{1,3}\s(a|bc?)"]
+    arena = automaton.compile_triggers([[Regex(p)] for p in patterns], vocabulary)
+    single = {t: i for i, t in enumerate(vocabulary.token_bytes) if t and len(t) == 1}
+    rng = random.Random(5)
+    pieces = ["1", "12", "１", " day", " DAYS", "付", "款", "期", "a", "é", "b", "c", " ", "\u3000"]
+    seen = 0
+    for _ in range(400):
+        text = "".join(rng.choice(pieces) for _ in range(12))
+        folded = "".join(chr(ord(c) - 0xFEE0) if 0xFF01 <= ord(c) <= 0xFF5E else c for c in text)
+        data = text.encode()
+        if any(bytes([b]) not in single for b in data):
+            continue
+        want: list[set[int]] = [set() for _ in data]
+        for i, pattern in enumerate(patterns):
+            for end in range(1, len(text) + 1):
+                if any(re.compile(pattern, re.I).fullmatch(folded, k, end) for k in range(end)):
+                    want[len(text[:end].encode()) - 1].add(i)
+        assert events_of(arena, [[single[bytes([b])] for b in data]])[0] == want, text
+        seen += sum(map(bool, want))
+    assert seen > 50 or not single
+
+
+@pytest.mark.parametrize(
+    ("pattern", "message"),
+    [
+        (r"(a)\1", "back-reference"),
+        (r"a(?=b)", "lookahead"),
+        (r"a+", "without an end"),
+        (r"^a", "anchor"),
+        (r"(a{1,100}){1,100}", "shorten the repeats"),
+        (r"a.{30}b", "states"),
+        (r"a?", "empty text"),
+        (r"(a", "cannot be read"),
+    ],
+)
+def test_other_regexes_are_refused(
+    vocabulary: automaton.Vocabulary, pattern: str, message: str
+) -> None:
+    with pytest.raises(ZerolayerError, match=message):
+        automaton.compile_triggers([[Regex(pattern)]], vocabulary)
+
+
+def test_overlay_forbids_other_choices(byte_level: Any) -> None:
+    vocabulary = automaton.Vocabulary.from_tokenizer(byte_level)
+    overlay = automaton.compile_overlay(["Lisbon"], vocabulary, others=["Porto", "Lisbon Court"])
+    for text, allowed in [
+        (" may be Porto", False),
+        (" may be Lisbon.", True),
+        (" may be Lisbon Court", False),
+        (" is Lisbon, not", True),
+        (" is in", False),
+    ]:
+        state = torch.full((1,), automaton.start_state(overlay), dtype=torch.int32)
+        one = torch.ones(1, dtype=torch.int32)
+        dead = False
+        for token in byte_level(text).input_ids:
+            logits = torch.zeros(1, len(vocabulary.token_bytes))
+            ops.apply_decisions(logits, state, overlay, overlay)
+            dead = dead or bool(logits[0, token] < 0)
+            ops.scan_tokens(torch.tensor([[token]]), one, state, overlay, overlay)
+        assert dead is not allowed, text
+
+
+def test_flipped_bytes_never_crash(byte_level: Any) -> None:
+    """With the checksum made right again, an arena is refused or runs within its tables."""
+    vocabulary = automaton.Vocabulary.from_tokenizer(byte_level)
+    trigger = automaton.compile_triggers([["rent"], ["notice period"]], vocabulary)
+    overlay = automaton.compile_overlay(["45 days"], vocabulary)
+    rng = random.Random(1)
+    passed = 0
+    for arena in (trigger, overlay):
+        header = 192 // 8
+        for _ in range(300):
+            altered = arena.clone()
+            for _ in range(rng.choice([1, 2, 8])):
+                altered[rng.randrange(24, len(arena))] = rng.randrange(256)
+            digest = 1469598103934665603
+            for word in altered.view(torch.int64)[header:].tolist():
+                digest = ((digest ^ (word % 2**64)) * 1099511628211) % 2**64
+            signed = digest - 2**64 if digest >= 2**63 else digest
+            altered.view(torch.int64)[2] = signed
+            try:
+                automaton.validate(altered)
+            except ZerolayerError as error:
+                assert "checksum" not in str(error)
+                continue
+            passed += 1
+            states = torch.full((1,), automaton.start_state(altered), dtype=torch.int32)
+            tokens = torch.tensor([[rng.randrange(500) for _ in range(50)]])
+            ops.scan_tokens(tokens, torch.tensor([50], dtype=torch.int32), states, altered)
+            ops.apply_decisions(torch.zeros(1, 300), states, altered)
+            automaton.event_sets(altered)
+    assert passed > 20
+
+
+def test_cache_rebuilds_a_damaged_file(
+    byte_level: Any, tmp_path: Path, monkeypatch: Any, caplog: Any
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    vocabulary = automaton.Vocabulary.from_tokenizer(byte_level)
+    made = cached_triggers([["rent"]], vocabulary)
+    (file,) = tmp_path.rglob("*.arena")
+    assert torch.equal(cached_triggers([["rent"]], vocabulary), made)
+    file.write_bytes(file.read_bytes()[:-9])
+    assert torch.equal(cached_triggers([["rent"]], vocabulary), made)
+    assert "damaged" in caplog.text and len(file.read_bytes()) == len(made)

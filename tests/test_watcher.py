@@ -54,7 +54,7 @@ def test_steps_equal_a_scan(data: Any, arena: Tensor, vocabulary: automaton.Voca
     got = []
     for token in tokens:
         got.append(watcher.step(token))
-        assert watcher.ended == bool(ended[watcher.state])
+        assert watcher.ended == bool(ended and ended[watcher.state])
     assert got == want
     assert int(state) == watcher.state == int(scanned)
 

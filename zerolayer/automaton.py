@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Sequence
 from functools import cache
+from itertools import pairwise
 from typing import Any
 
 import torch
@@ -18,6 +19,7 @@ from torch import Tensor
 
 from zerolayer import _host
 from zerolayer.errors import ZerolayerError
+from zerolayer.regex import REPEAT, Regex, either, literal_set, one_of, program_of, sequence
 from zerolayer.values.numerals import DIGIT_ZH, SCALES, TEENS, TENS, UNITS
 
 # Texts after which a value has to follow at once.
@@ -41,25 +43,42 @@ VALUE_STARTS = (
     "百分之",
     *sorted(set(DIGIT_ZH) | set("十百千万亿")),
 )
-# What would change a value that ends in a digit.
+# What would change a value that ends in a number: "20" + ".5", "twenty" + "-five", "二十" + "八".
 TAILS = (
     *(f"{sep}{d}" for sep in (",", ".", "，") for d in range(10)),
-    *(f" {scale}" for scale in SCALES),
+    *(f"{sep}{word}" for sep in (" ", "-") for word in (*UNITS, "hundred", *SCALES)),
     "%",
     " %",
     " percent",
-    *"万亿千百十",
+    *sorted(set(DIGIT_ZH) | set("万亿千百十点余多几半")),
+)
+_ENDS_IN_NUMBER = re.compile(
+    rf"(?:[\d{''.join(sorted(set(DIGIT_ZH) | set('万亿千百十')))}]|"
+    rf"\b(?:{'|'.join((*UNITS, *TEENS, *TENS, 'hundred', *SCALES))}))$",
+    re.IGNORECASE,
 )
 SENTENCE_ENDS = (".", "!", "?", "\n", "。", "！", "？")
-_FULL_WIDTH = {chr(c): chr(c + 0xFEE0) for c in range(0x21, 0x7F)}
+_PREPOSITIONS = frozenset("of for in on at to from by with under between within per".split())
 _BLANKS = (" ", "\n", "\t", "\r", "\u3000", "\u00a0")
 
 
 class Vocabulary:
-    """The bytes of every token id; None for control tokens, which reset the automaton."""
+    """The bytes of every token id; None for control tokens, which reset the automaton.
 
-    def __init__(self, token_bytes: Sequence[bytes | None]) -> None:
+    Args:
+        dummy_prefix: the first blank of a text is the tokenizer's own (SentencePiece, WordPiece).
+        spaced: every token begins with a blank that the text need not have (WordPiece).
+    """
+
+    def __init__(
+        self,
+        token_bytes: Sequence[bytes | None],
+        dummy_prefix: bool = False,
+        spaced: bool = False,
+    ) -> None:
         self.token_bytes = list(token_bytes)
+        self.dummy_prefix = dummy_prefix
+        self.spaced = spaced
         self.native = _host.Vocabulary(self.token_bytes)
         ends = {mark.encode()[-1] for mark in SENTENCE_ENDS}
         # By the last byte alone, as a token may hold only the end of a sign's UTF-8.
@@ -96,8 +115,10 @@ class Vocabulary:
         for text, i in table.items():
             if i in control:
                 continue
-            tokens[i] = plain[i].encode() if i in plain else read(text)
-        return cls(tokens)
+            # Decoders read added tokens as all others.
+            tokens[i] = read(plain.get(i, text))
+        spaced = data.get("model", {}).get("type") == "WordPiece"
+        return cls(tokens, spaced or _strips_prefix(data.get("decoder")), spaced)
 
     def fingerprint(self) -> str:
         """Hash over all tokens' bytes; a pack fits tokenizers that agree in it."""
@@ -133,6 +154,17 @@ def _may_begin_value(token: bytes) -> bool:
     return bool(text.strip()) and not text[:1].islower() and begins_value(text) is not False
 
 
+def _strips_prefix(decoder: Any) -> bool:
+    """Whether decoding takes away the blank before a text's first token."""
+    if not isinstance(decoder, dict):
+        return False
+    if decoder.get("type") == "Sequence":
+        return any(map(_strips_prefix, decoder.get("decoders", ())))
+    if decoder.get("type") == "Metaspace":
+        return bool(decoder.get("prepend_scheme", "always") != "never")
+    return bool(decoder.get("type") == "Strip" and decoder.get("start", 0) > 0)
+
+
 def _reader(data: dict[str, Any]) -> Any:
     """How a token's text becomes bytes, decided by the tokenizer's own description."""
     steps = json.dumps([data.get("pre_tokenizer"), data.get("decoder")])
@@ -144,9 +176,15 @@ def _reader(data: dict[str, Any]) -> Any:
         )
     if model.get("type") == "WordPiece":
         prefix = model.get("continuing_subword_prefix", "##")
-        return lambda text: (
-            text[len(prefix) :].encode() if text.startswith(prefix) else b" " + text.encode()
-        )
+
+        def word_piece(text: str) -> bytes:
+            if text.startswith(prefix):
+                return text[len(prefix) :].encode()
+            # Signs and Chinese characters are always tokens of their own, blank or not.
+            alone = len(text) == 1 and not (text.isascii() and text.isalnum())
+            return text.encode() if alone else b" " + text.encode()
+
+        return word_piece
     if model.get("type") in ("BPE", "Unigram"):
         return _sentencepiece
     raise ZerolayerError(
@@ -174,45 +212,96 @@ def _byte_level() -> dict[str, int]:
     return table
 
 
-def compile_triggers(phrases: Sequence[Sequence[str]], vocabulary: Vocabulary) -> Tensor:
+Pattern = tuple[int, list[int], bool, bool, bool]
+
+
+def compile_triggers(phrases: Sequence[Sequence[str | Regex]], vocabulary: Vocabulary) -> Tensor:
     """An automaton that finds all phrases at once; uint8 arena.
 
-    Event i stands for phrases[i], a list of surface forms. Case and width are folded, any run of
-    white space stands for a blank, an English plural or possessive ending is taken. A phrase that
-    begins or ends in a Latin letter or digit is found as a whole word only: its event comes with
-    the first byte after it.
+    Event i stands for phrases[i], a list of surface forms and regular expressions. Case and width
+    are folded, any run of white space stands for a blank; the head word of an English phrase is
+    found in its plural and possessive too. A phrase that begins or ends in a Latin letter or digit
+    is found as a whole word only: its event comes with the first byte after it.
 
     Raises:
-        ZerolayerError: an empty phrase, or more states than the format has room for.
+        ZerolayerError: an empty phrase, a regular expression outside the subset, or an automaton
+            that would grow too large.
     """
-    compiled = []
+    return compile_patterns(patterns_of(phrases, vocabulary), vocabulary)
+
+
+def patterns_of(phrases: Sequence[Sequence[str | Regex]], vocabulary: Vocabulary) -> list[Pattern]:
+    """The phrases as programs for the compiler: (trigger, program, left, right, bounded)."""
+    patterns: list[Pattern] = []
     for i, forms in enumerate(phrases):
         for form in forms:
+            if isinstance(form, Regex):
+                patterns.append((i, program_of(form, f"trigger {i}"), False, False, True))
+                continue
             if not form.strip():
-                raise ZerolayerError(f"trigger {i} has an empty phrase")
-            compiled.append(_phrase(i, form.strip()))
+                raise ZerolayerError(f"trigger {i} has an empty phrase; write its text or drop it")
+            patterns.append(_phrase(i, form.strip(), vocabulary.spaced))
+    return patterns
+
+
+def compile_patterns(patterns: Sequence[Pattern], vocabulary: Vocabulary) -> Tensor:
+    """The arena of `patterns_of`'s patterns."""
     try:
-        return _arena(_host.compile_triggers(compiled, vocabulary.native))
+        made = _host.compile_triggers(list(patterns), vocabulary.native, vocabulary.dummy_prefix)
     except ValueError as error:
-        raise ZerolayerError(f"triggers cannot be compiled: {error}") from error
+        raise ZerolayerError(
+            f"triggers cannot be compiled: {error}; shorten repeats, or write alternatives out"
+        ) from error
+    return from_bytes(made)
 
 
-def _phrase(
-    trigger: int, form: str
-) -> tuple[int, list[tuple[list[bytes], bool, bool]], bool, bool]:
-    positions: list[tuple[list[bytes], bool, bool]] = []
-    for piece in re.findall(r"\s+|.", form, re.DOTALL):
-        if piece.isspace():
-            positions.append(([b.encode() for b in _BLANKS], True, False))
-            continue
-        forms = {piece, piece.lower(), piece.upper()}
-        forms |= {_FULL_WIDTH[f] for f in list(forms) if f in _FULL_WIDTH}
-        positions.append(([f.encode() for f in sorted(forms)], False, False))
-    left, right = _is_word(form[0]), _is_word(form[-1])
-    if right and form[-1].isalpha():
-        endings = ["s", "S", "es", "'s", "\u2019s", "s'", "s\u2019"]
-        positions.append(([e.encode() for e in endings], False, True))
-    return trigger, positions, left, right
+def _phrase(trigger: int, form: str, spaced: bool) -> Pattern:
+    words = re.findall(r"\s+|[A-Za-z]+|.", form, re.DOTALL)
+    places = [k for k, word in enumerate(words) if word.isascii() and word.isalpha()]
+    head = _head(words, places)
+    blank = literal_set(_BLANKS)
+    parts: list[list[int]] = []
+    for k, word in enumerate(words):
+        if word.isspace():
+            parts.append([*blank, REPEAT, 1, -1])
+        elif k in places:
+            inflect = k == head or k == len(words) - 1
+            parts.append(
+                either([_letters(f) for f in _inflected(word)]) if inflect else _letters(word)
+            )
+        else:
+            parts.append(_letters(word))
+        if spaced and not word.isalnum() and not word.isspace():
+            parts.append([*blank, REPEAT, 0, -1])
+    return trigger, sequence(parts), _is_word(form[0]), _is_word(form[-1]), False
+
+
+def _letters(text: str) -> list[int]:
+    return sequence([one_of([(ord(c), ord(c))]) for c in text])
+
+
+def _head(words: list[str], places: list[int]) -> int:
+    """The head of an English noun phrase: the word before its first preposition, else the last."""
+    for before, at in pairwise(places):
+        if words[at].lower() in _PREPOSITIONS:
+            return before
+    return places[-1] if places else -1
+
+
+def _inflected(word: str) -> list[str]:
+    """The word, its regular plural, and the possessives of both."""
+    low = word.lower()
+    forms = {word, word + "s"}
+    if low.endswith(("s", "x", "z", "ch", "sh")):
+        forms.add(word + "es")
+    if len(low) > 1 and low.endswith("y") and low[-2] not in "aeiou":
+        forms.add(word[:-1] + "ies")
+    marks = ("'", "\u2019")
+    return sorted(
+        forms
+        | {f + mark + "s" for f in forms for mark in marks}
+        | {f + mark for f in forms for mark in marks if f.lower().endswith("s")}
+    )
 
 
 def _is_word(c: str) -> bool:
@@ -224,6 +313,7 @@ def compile_overlay(
     vocabulary: Vocabulary,
     bonus: float | None = None,
     leads: Sequence[str] = LEADS,
+    others: Sequence[str] = (),
 ) -> Tensor:
     """An overlay for the text that follows a trigger; uint8 arena.
 
@@ -234,22 +324,25 @@ def compile_overlay(
     Args:
         renderings: ways to say the settled value; the white space in them is literal.
         bonus: None forbids everything else (enforce); a number of nats favours the renderings.
+        others: further values that must not begin at a word's start unless as a rendering: a
+            slot's other choices, names of months.
 
     Raises:
         ZerolayerError: no rendering.
     """
-    texts = [r.encode() for r in renderings if r]
+    texts = [r for r in renderings if r]
     if not texts:
         raise ZerolayerError("an overlay needs at least one rendering")
     made = _host.compile_overlay(
-        texts,
-        [v.encode() for v in VALUE_STARTS],
+        [t.encode() for t in texts],
+        [t.encode() for t in texts if _ENDS_IN_NUMBER.search(t)],
+        [v.encode() for v in (*VALUE_STARTS, *others) if v],
         [x.encode() for x in leads],
         [t.encode() for t in TAILS],
         vocabulary.native,
         bonus or 0.0,
     )
-    return _arena(made)
+    return from_bytes(made)
 
 
 class Stream:
@@ -283,12 +376,13 @@ class Stream:
         return int(self._watcher.step(token))
 
 
-def _arena(data: bytes) -> Tensor:
+def from_bytes(data: bytes) -> Tensor:
+    """An arena's bytes as a tensor."""
     return torch.frombuffer(bytearray(data), dtype=torch.uint8)
 
 
-def _bytes(arena: Tensor) -> bytes:
-    return arena.numpy().tobytes()
+def _bytes(arena: Tensor) -> Any:
+    return arena.contiguous().numpy()
 
 
 def validate(arena: Tensor) -> None:
@@ -317,6 +411,7 @@ def done_flags(arena: Tensor) -> bytes:
     return bytes(_host.done_flags(_bytes(arena)))
 
 
-def info(arena: Tensor) -> dict[str, int]:
-    """Number of states and classes, bytes, start and reset state."""
+def info(arena: Tensor) -> dict[str, Any]:
+    """Number of states, classes, exceptions and triggers, bytes, bytes per state, layout, start
+    and reset state."""
     return dict(_host.info(_bytes(arena)))

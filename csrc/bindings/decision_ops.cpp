@@ -28,8 +28,9 @@ void scan(const T* tokens, const int32_t* lengths, int32_t* states, int32_t* eve
       int32_t state = states[b];
       const int64_t n = lengths[b];
       for (int64_t t = 0; t < n; ++t) {
-        state = arena.step(state, tokens[b * steps + t]);
-        events[b * steps + t] = arena.event(state);
+        const Arena::Step made = arena.step(state, tokens[b * steps + t]);
+        state = made.state;
+        events[b * steps + t] = made.event;
       }
       for (int64_t t = n; t < steps; ++t) events[b * steps + t] = -1;
       states[b] = state;
@@ -86,28 +87,30 @@ template <class T, class Add>
 void bias_rows(T* logits, const int32_t* states, int64_t rows, int64_t width, int64_t stride,
                const Arena& arena, const Add& add) {
   const ArenaHeader& h = *arena.header;
-  const int32_t* from = arena.at<int32_t>(h.at_bias_rows);
-  const ArenaBias* entries = arena.at<ArenaBias>(h.at_bias);
-  const float* floor = arena.at<float>(h.at_floor);
+  if (!h.overlay) return;
+  const int32_t* hub_rows = arena.at<int32_t>(h.at_hub_rows);
+  const int32_t* own_rows = arena.at<int32_t>(h.at_bias_rows);
+  const ArenaBias* bias = arena.at<ArenaBias>(h.at_bias);
   for (int64_t b = 0; b < rows; ++b) {
-    const int32_t s = states[b];
+    const int32_t s = states[b], hub = arena.at<int32_t>(h.at_hub_of)[s];
+    const float floor = arena.at<float>(h.at_floors)[s];
     T* row = logits + b * stride;
-    if (floor[s] == 0.0f) {
-      for (int32_t i = from[s]; i < from[s + 1]; ++i)
-        if (entries[i].token < width)
-          row[entries[i].token] = add(row[entries[i].token], entries[i].value);
-      continue;
-    }
-    // An allow list: entries are sorted by token, everything between them is forbidden.
+    const ArenaBias *usual = bias + hub_rows[hub], *usual_end = bias + hub_rows[hub + 1];
+    const ArenaBias *own = bias + own_rows[s], *own_end = bias + own_rows[s + 1];
     int64_t next = 0;
-    for (int32_t i = from[s]; i <= from[s + 1]; ++i) {
-      const int64_t stop = i < from[s + 1] ? std::min<int64_t>(entries[i].token, width) : width;
-      for (; next < stop; ++next) row[next] = add(row[next], floor[s]);
-      if (i < from[s + 1] && next < width) {
-        row[next] = add(row[next], entries[i].value);
-        ++next;
-      }
+    // Both lists are sorted by token; the state's own entry counts where both have one.
+    while (usual != usual_end || own != own_end) {
+      const bool hubs = own == own_end || (usual != usual_end && usual->token < own->token);
+      if (!hubs && usual != usual_end && usual->token == own->token) ++usual;
+      const ArenaBias entry = hubs ? *usual++ : *own++;
+      if (entry.token >= width) break;
+      if (floor != 0.0f)
+        for (; next < entry.token; ++next) row[next] = add(row[next], floor);
+      next = entry.token + 1;
+      row[entry.token] = add(row[entry.token], entry.value);
     }
+    if (floor != 0.0f)
+      for (; next < width; ++next) row[next] = add(row[next], floor);
   }
 }
 

@@ -23,19 +23,23 @@ zerolayer::Vocabulary vocabulary_of(const py::list& tokens) {
   return vocabulary;
 }
 
-struct HeldVocabulary {
-  zerolayer::Vocabulary tokens;
-};
-
 std::vector<std::string> strings_of(const py::list& list) {
   std::vector<std::string> out;
   for (const py::handle& item : list) out.emplace_back(std::string(py::cast<py::bytes>(item)));
   return out;
 }
 
-zerolayer::Arena opened(const std::string& data) {
+// The bytes of a uint8 array, in place: arenas may have hundreds of megabytes.
+struct Bytes {
+  explicit Bytes(const py::buffer& data) : info(data.request()) {
+    if (info.itemsize != 1 || info.ndim != 1) throw py::value_error("an arena is a row of bytes");
+  }
+  py::buffer_info info;
+};
+
+zerolayer::Arena opened(const Bytes& data) {
   zerolayer::Arena arena;
-  const char* error = zerolayer::open_arena(data.data(), static_cast<int64_t>(data.size()), arena);
+  const char* error = zerolayer::open_arena(data.info.ptr, data.info.size, arena);
   if (error != nullptr) throw py::value_error(error);
   return arena;
 }
@@ -67,46 +71,48 @@ class HeldWatcher {
 }  // namespace
 
 PYBIND11_MODULE(_host, m) {
-  m.doc() = "Compiles phrases and renderings into token automata.";
-  py::class_<HeldVocabulary>(m, "Vocabulary").def(py::init([](const py::list& tokens) {
-    return HeldVocabulary{vocabulary_of(tokens)};
+  m.doc() = "Compiles patterns and renderings into token automata.";
+  m.attr("FORMAT") = zerolayer::kArenaVersion;
+  py::class_<zerolayer::HeldVocabulary>(m, "Vocabulary").def(py::init([](const py::list& tokens) {
+    return std::make_unique<zerolayer::HeldVocabulary>(vocabulary_of(tokens));
   }));
   m.def(
       "compile_triggers",
-      [](const py::list& phrases, const HeldVocabulary& vocabulary) {
-        std::vector<zerolayer::Phrase> list;
-        for (const py::handle& item : phrases) {
+      [](const py::list& patterns, const zerolayer::HeldVocabulary& vocabulary, bool prefix) {
+        std::vector<zerolayer::Pattern> list;
+        for (const py::handle& item : patterns) {
           const auto entry = py::cast<py::tuple>(item);
-          zerolayer::Phrase phrase;
-          phrase.trigger = py::cast<int32_t>(entry[0]);
-          for (const py::handle& position : py::cast<py::list>(entry[1])) {
-            const auto parts = py::cast<py::tuple>(position);
-            phrase.positions.push_back(strings_of(py::cast<py::list>(parts[0])));
-            phrase.repeat.push_back(py::cast<bool>(parts[1]));
-            phrase.optional.push_back(py::cast<bool>(parts[2]));
-          }
-          phrase.left = py::cast<bool>(entry[2]);
-          phrase.right = py::cast<bool>(entry[3]);
-          list.push_back(std::move(phrase));
+          list.push_back({py::cast<int32_t>(entry[0]), py::cast<std::vector<int32_t>>(entry[1]),
+                          py::cast<bool>(entry[2]), py::cast<bool>(entry[3]),
+                          py::cast<bool>(entry[4])});
         }
-        return py::bytes(zerolayer::compile_triggers(list, vocabulary.tokens));
+        std::string made;
+        {
+          const py::gil_scoped_release release;
+          made = zerolayer::compile_triggers(list, vocabulary, prefix);
+        }
+        return py::bytes(made);
       },
-      py::arg("phrases"), py::arg("vocabulary"));
+      py::arg("patterns"), py::arg("vocabulary"), py::arg("dummy_prefix"),
+      "Patterns are (trigger, program, left, right, bounded); see csrc/host/automaton.h.");
   m.def(
       "compile_overlay",
-      [](const py::list& renderings, const py::list& values, const py::list& leads,
-         const py::list& tails, const HeldVocabulary& vocabulary, float bonus) {
-        return py::bytes(zerolayer::compile_overlay(strings_of(renderings), strings_of(values),
-                                                    strings_of(leads), strings_of(tails),
-                                                    vocabulary.tokens, bonus));
+      [](const py::list& renderings, const py::list& growing, const py::list& values,
+         const py::list& leads, const py::list& tails, const zerolayer::HeldVocabulary& vocabulary,
+         float bonus) {
+        return py::bytes(zerolayer::compile_overlay(strings_of(renderings), strings_of(growing),
+                                                    strings_of(values), strings_of(leads),
+                                                    strings_of(tails), vocabulary, bonus));
       },
-      py::arg("renderings"), py::arg("values"), py::arg("leads"), py::arg("tails"),
-      py::arg("vocabulary"), py::arg("bonus"));
-  m.def("validate", [](const std::string& data) -> std::optional<std::string> {
-    const char* error = zerolayer::validate_arena(data.data(), static_cast<int64_t>(data.size()));
+      py::arg("renderings"), py::arg("growing"), py::arg("values"), py::arg("leads"),
+      py::arg("tails"), py::arg("vocabulary"), py::arg("bonus"));
+  m.def("validate", [](const py::buffer& buffer) -> std::optional<std::string> {
+    const Bytes data(buffer);
+    const char* error = zerolayer::validate_arena(data.info.ptr, data.info.size);
     return error == nullptr ? std::nullopt : std::optional<std::string>(error);
   });
-  m.def("event_sets", [](const std::string& data) {
+  m.def("event_sets", [](const py::buffer& buffer) {
+    const Bytes data(buffer);
     const zerolayer::Arena arena = opened(data);
     const auto* rows = arena.at<int32_t>(arena.header->at_set_rows);
     const auto* items = arena.at<int32_t>(arena.header->at_set_items);
@@ -115,20 +121,26 @@ PYBIND11_MODULE(_host, m) {
       sets.emplace_back(items + rows[i], items + rows[i + 1]);
     return sets;
   });
-  m.def("info", [](const std::string& data) {
-    const zerolayer::Arena arena = opened(data);
+  m.def("info", [](const py::buffer& buffer) {
+    const Bytes data(buffer);
+    const zerolayer::ArenaHeader& h = *opened(data).header;
     py::dict info;
-    info["states"] = arena.header->states;
-    info["classes"] = arena.header->classes;
-    info["start"] = arena.header->start;
-    info["reset"] = arena.header->reset;
-    info["bytes"] = arena.header->bytes;
+    info["states"] = h.states;
+    info["classes"] = h.classes;
+    info["exceptions"] = h.exceptions;
+    info["start"] = h.start;
+    info["reset"] = h.reset;
+    info["triggers"] = h.triggers;
+    info["bytes"] = h.bytes;
+    info["bytes_per_state"] = static_cast<double>(h.bytes) / h.states;
+    info["layout"] = h.rows == h.states ? "whole rows" : "rows and exceptions";
     return info;
   });
-  m.def("done_flags", [](const std::string& data) {
+  m.def("done_flags", [](const py::buffer& buffer) {
+    const Bytes data(buffer);
     const zerolayer::Arena arena = opened(data);
     return py::bytes(reinterpret_cast<const char*>(arena.base + arena.header->at_flags),
-                     arena.header->states);
+                     arena.header->overlay ? arena.header->states : 0);
   });
   py::class_<HeldWatcher>(m, "Watcher")
       .def(py::init<const py::buffer&, const py::buffer&>(), py::arg("arena"), py::arg("state"))

@@ -11,13 +11,14 @@ Watcher::Watcher(const Arena& arena, int32_t* state) : arena_(arena), state_(sta
 
 int32_t Watcher::step(int64_t token) {
   check(*state_);
-  *state_ = arena_.step(*state_, token);
-  return arena_.event(*state_);
+  const Arena::Step to = arena_.step(*state_, token);
+  *state_ = to.state;
+  return to.event;
 }
 
 bool Watcher::ended() const {
   check(*state_);
-  return arena_.at<uint8_t>(arena_.header->at_flags)[*state_] != 0;
+  return arena_.header->overlay && arena_.at<uint8_t>(arena_.header->at_flags)[*state_] != 0;
 }
 
 void Watcher::set_state(int32_t state) {

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import time
+from calendar import month_name
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -240,8 +241,8 @@ class Session:
         if not text[self.ending :].strip(OPENERS):
             return None
         self.ending = None
-        start = split(text[self.read_to :])[-1].start
-        return self._read(self.read_to + start) if start > 0 else None
+        parts = split(text[self.read_to :])
+        return self._read(self.read_to + parts[-1].start) if len(parts) > 1 else None
 
     def _trigger(self, plan: Plan) -> None:
         """A decision point: mark it, and lay the plan's overlay over the automaton."""
@@ -253,7 +254,10 @@ class Session:
 
     def _lay_over(self, plan: Plan, bonus: float | None) -> None:
         if plan.overlay is None:
-            plan.overlay = automaton.compile_overlay(plan.texts, self.vocabulary, bonus=bonus)
+            others = (*plan.slot.choices, *(month_name[1:] if plan.slot.type == "date" else ()))
+            plan.overlay = automaton.compile_overlay(
+                plan.texts, self.vocabulary, bonus=bonus, others=others
+            )
         self.acted.add(plan.slot.name)
         self.overlay, self.valued = automaton.Stream(plan.overlay), False
 
