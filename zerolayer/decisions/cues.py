@@ -163,6 +163,7 @@ SUPPOSED: Final = _compile(
 TURN: Final = re.compile(
     r"[;；]|\b(?:but|yet|however|instead|rather|actually|in fact)\b|(?:而是|其实|实际|但|应为|应当?是|正确的)"
 )
+CLAUSE: Final = re.compile(TURN.pattern + "|[,，]")
 # Denies the values around it, as far as it reaches.
 DENIED: Final = _compile(
     r"\b(?:nobody|no one|none of|would be wrong|is wrong to|not true|not the case|not correct|"

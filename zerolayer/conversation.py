@@ -1,0 +1,473 @@
+"""Conversations: what was asked, settled, said and answered, turn by turn; needs no model.
+
+A follow-up inherits the slot and the case of the turns before it; what holds comes from the
+sources, and what the user said of themselves, never from what was put into the system's mouth.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from zerolayer.decisions.arbitration import Settlement, settle
+from zerolayer.decisions.cases import Clause, best, clauses_of, general, name_terms
+from zerolayer.decisions.ledger import VERSION as LEDGER_VERSION
+from zerolayer.decisions.ledger import Fact, Ledger, Source
+from zerolayer.decisions.questions import (
+    EVIDENCE,
+    NAMED,
+    Question,
+    pieces,
+    read_question,
+    slot_scores,
+)
+from zerolayer.decisions.sentences import fold
+from zerolayer.decisions.statements import read_statements
+from zerolayer.decisions.terms import terms
+from zerolayer.errors import ZerolayerError
+from zerolayer.readings import HasRules, Reading, RuleSet, Slot
+from zerolayer.values import Value, compare, find_values, renderings, value_from_json
+
+if TYPE_CHECKING:
+    from zerolayer.runtime.session import Plan
+
+VERSION: Final = 1
+MARGIN: Final = 0.3  # by how much a case must fit better than the others
+_CLAUSE_ENDS: Final = re.compile(r"[.!?;](?=\s|$)|,\s|[。！？；，]|\b(?:and|so)\b(?= (?:how|what|when))")
+_INTERROGATIVE: Final = re.compile(
+    r"^(?:(?:and|so|but|then|well) )*(?:can|could|may|is|are|do|does|did|will|would|should|must|if|"
+    r"suppose|what|how|when|where|which)\b|吗|能不能|是不是|可不可以|要是|如果|假如"
+)
+
+
+@dataclass(frozen=True)
+class Said:
+    """A value that stands in a turn at text[start:end], and who said it ("user", "answer")."""
+
+    slot: str
+    value: Value
+    turn: int
+    speaker: str
+    start: int
+    end: int
+    quote: str
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "slot": self.slot,
+            "type": self.value.type,
+            "value": self.value.to_json(),
+            "turn": self.turn,
+            "speaker": self.speaker,
+            "start": self.start,
+            "end": self.end,
+            "quote": self.quote,
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Said:
+        return cls(
+            data["slot"],
+            value_from_json(data["type"], data["value"]),
+            data["turn"],
+            data["speaker"],
+            data["start"],
+            data["end"],
+            data["quote"],
+        )
+
+
+@dataclass
+class Turn:
+    """One question, what holds for the slots that it asks for, and what was answered."""
+
+    number: int
+    question: str
+    decisions: tuple[Settlement, ...] = ()
+    case_turns: tuple[int, ...] = ()  # turns whose words decide the case, the nearest first
+    said: tuple[Said, ...] = ()
+    answer: str | None = None
+
+    @property
+    def slots(self) -> tuple[str, ...]:
+        """The slots that the question asks for."""
+        return tuple(d.slot for d in self.decisions)
+
+
+@dataclass
+class Conversation:
+    """Questions about one set of sources.
+
+    rules: a pack, or a RuleSet where there is none. sources: the policy and other documents.
+    """
+
+    rules: HasRules
+    sources: Sequence[Source]
+    turns: list[Turn] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        if not self.rules.slots:
+            raise ZerolayerError(
+                "a conversation needs slots; name them in the rules or give them with a RuleSet"
+            )
+        self._slots = list(self.rules.slots)
+        self._precedence = [r for r in self.rules.readings if r.kind == "precedence"]
+        # Two sources with one id are refused here.
+        self._known = Ledger.from_sources(self.sources, []).sources
+        self._clauses: dict[str, list[Clause]] = {s.name: [] for s in self._slots}
+        for source in self.sources:
+            for clause in clauses_of(source, self._slots):
+                self._clauses[clause.fact.slot].append(clause)
+        self._profiles = [self._profile(slot) for slot in self._slots]
+
+    def ask(self, question: str) -> Turn:
+        """Open a turn: which slots the question asks for, and what holds for each.
+
+        Raises:
+            ZerolayerError: the question is empty.
+        """
+        if not question.strip():
+            raise ZerolayerError("the question is empty; a turn needs one")
+        turn = Turn(len(self.turns) + 1, question)
+        turn.said = tuple(self._user_facts(turn))
+        whole = read_question(question, self._slots)
+        self.turns.append(turn)
+        turn.case_turns = self._case_turns(whole)
+        decisions: dict[str, Settlement] = {}
+        for piece in pieces(question, self._slots):
+            slot = self._slot_asked(piece)
+            if slot is not None and slot.name not in decisions:
+                decisions[slot.name] = self.settle(slot.name)
+        turn.decisions = tuple(decisions.values())
+        return turn
+
+    def record(self, answer: str) -> list[Said]:
+        """Keep what was answered to the last question; the values that it states.
+
+        They never change what holds: an answer is no source.
+
+        Raises:
+            ZerolayerError: nothing was asked yet, or the last question has its answer.
+        """
+        if not self.turns or self.turns[-1].answer is not None:
+            raise ZerolayerError("no question waits for an answer; call ask first")
+        turn = self.turns[-1]
+        turn.answer = answer
+        stated = [
+            Said(s.slot, s.value, turn.number, "answer", s.start, s.end, answer[s.start : s.end])
+            for s in read_statements(answer, self._slots)
+        ]
+        turn.said += tuple(stated)
+        return stated
+
+    def settle(self, slot: str) -> Settlement:
+        """What holds for a slot in the case that the conversation is about now.
+
+        Raises:
+            ZerolayerError: no slot has that name.
+        """
+        if slot not in self._clauses:
+            names = ", ".join(s.name for s in self._slots)
+            raise ZerolayerError(f"no slot is called {slot!r}; the rules have {names}")
+        clauses = self._clauses[slot]
+        if not clauses:
+            return self._from_user(slot)
+        kept: list[Clause] = []
+        open_case: list[Clause] = []
+        for source in self.sources:
+            own = [c for c in clauses if c.fact.source_id == source.id]
+            if own:
+                chosen = self._for_case(slot, own)
+                kept += chosen
+                if len(chosen) > 1 and len({c.fact.value.canonical() for c in chosen}) > 1:
+                    open_case += chosen
+        if open_case:
+            return _open(slot, open_case)
+        facts = [replace(c.fact, scope="", limited=False) for c in kept]
+        found = settle(slot, Ledger(facts, self._known), self._precedence)
+        shown = {(c.fact.start, c.fact.source_id): c.fact for c in kept}
+        return replace(found, facts=tuple(shown[f.start, f.source_id] for f in found.facts))
+
+    def plans(self, question: str, action: str | None = None) -> list[Plan]:
+        """Open a turn and give its plans for a session.
+
+        Args:
+            action: overrides the rules' actions.
+        """
+        from zerolayer.runtime.session import make_plans
+
+        turn = self.ask(question)
+        plans = make_plans(self.rules.readings, self._slots, self.sources, question, action)
+        for plan in plans:
+            found = self.settle(plan.slot.name)
+            plan.settlement = found
+            if found.status == "settled" and found.value is not None:
+                plan.texts = renderings(found.value, plan.language)
+            elif found.status == "contested":
+                plan.texts = [_open_text(found, plan.language)]
+            else:
+                plan.texts = ["资料中没有写明" if plan.language == "zh" else "not stated in the sources"]
+            if plan.slot.name not in turn.slots and found.status != "settled":
+                # What was not asked for has no case yet; nothing is put into the answer's mouth.
+                plan.action = "observe"
+        return plans
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything that is needed to go on, versioned; the sources' texts are in it."""
+        return {
+            "version": VERSION,
+            "readings": [r.to_json() for r in self.rules.readings],
+            "slots": [s.to_json() for s in self._slots],
+            "sources": [
+                {"id": s.id, "kind": s.kind, "date": s.date, "rank": s.rank, "text": s.text}
+                for s in self.sources
+            ],
+            "turns": [
+                {
+                    "question": t.question,
+                    "answer": t.answer,
+                    "case_turns": list(t.case_turns),
+                    "decisions": [_settlement_to_json(d) for d in t.decisions],
+                    "said": [s.to_json() for s in t.said],
+                }
+                for t in self.turns
+            ],
+        }
+
+    @classmethod
+    def from_json(cls, data: Any) -> Conversation:
+        """Raises ZerolayerError: another version, or damaged."""
+        if not isinstance(data, dict) or data.get("version") != VERSION:
+            version = data.get("version") if isinstance(data, dict) else None
+            raise ZerolayerError(
+                f"the conversation has version {version!r}, this zerolayer reads {VERSION}; "
+                "begin a new one"
+            )
+        try:
+            rules = RuleSet(
+                [Reading.from_json(r) for r in data["readings"]],
+                [Slot.from_json(s) for s in data["slots"]],
+            )
+            turns = [
+                Turn(
+                    number,
+                    t["question"],
+                    tuple(_settlement_from_json(d) for d in t["decisions"]),
+                    tuple(t["case_turns"]),
+                    tuple(Said.from_json(s) for s in t["said"]),
+                    t["answer"],
+                )
+                for number, t in enumerate(data["turns"], 1)
+            ]
+            return cls(rules, [Source.from_json(s) for s in data["sources"]], turns)
+        except (KeyError, TypeError, AttributeError, ValueError) as error:
+            raise ZerolayerError(
+                f"the conversation is damaged ({type(error).__name__}: {error}); begin a new one"
+            ) from error
+
+    def _profile(self, slot: Slot) -> dict[str, float]:
+        profile: dict[str, float] = {}
+        for clause in self._clauses[slot.name]:
+            for found in (clause.far, clause.near):
+                for term, weight in found.items():
+                    term = term.removeprefix("-")
+                    profile[term] = max(weight, profile.get(term, 0.0))
+        for term, weight in name_terms(slot).items():
+            profile[term] = NAMED * weight
+        return profile
+
+    def _slot_asked(self, question: Question) -> Slot | None:
+        last = self._last_turn()
+        index = None
+        if last is not None:
+            index = next(i for i, s in enumerate(self._slots) if s.name == last.slots[-1])
+        challenged = index is not None and self._slots[index].type in question.values
+        if not question.asks and not challenged:
+            return None
+        if challenged and not question.kinds:
+            question = replace(question, elliptic=True)
+        total, evidence = slot_scores(question, self._slots, self._profiles, index)
+        if question.first and max(evidence) < NAMED:
+            begun = next((t for t in self.turns[:-1] if t.decisions), None)
+            if begun is not None:
+                self.turns[-1].case_turns = (begun.number,)
+                return next(s for s in self._slots if s.name == begun.slots[0])
+        at = max(range(len(total)), key=lambda i: total[i])
+        if total[at] > 0 and evidence[at] >= EVIDENCE:
+            return self._slots[at]
+        return None
+
+    def _last_turn(self) -> Turn | None:
+        """The last turn before the open one that asked for a slot."""
+        return next((t for t in reversed(self.turns[:-1]) if t.decisions), None)
+
+    def _case_turns(self, question: Question) -> tuple[int, ...]:
+        """Turns whose words name the case, the nearest first; others' cases where they count."""
+        numbers = [self.turns[-1].number]
+        for turn in reversed(self.turns[:-1]):
+            if question.own and read_question(turn.question, self._slots).others:
+                continue
+            numbers.append(turn.number)
+        return tuple(numbers)
+
+    def _for_case(self, slot: str, clauses: Sequence[Clause]) -> list[Clause]:
+        """The clauses of one source that speak of the case; all where that stays open."""
+        open_turn = self.turns[-1] if self.turns else None
+        if open_turn is None:
+            return general(clauses) or list(clauses)
+        if self._elsewhere(slot, open_turn):
+            return []
+        if len(clauses) == 1:
+            return list(clauses)
+        for number in open_turn.case_turns:
+            chosen = best(clauses, self._case_terms(number), MARGIN)
+            if chosen:
+                return chosen
+        return general(clauses) or list(clauses)
+
+    def _case_terms(self, number: int) -> Mapping[str, float]:
+        """What a turn says of the case; "the cheaper one" stands for the words of that clause."""
+        question = read_question(self.turns[number - 1].question, self._slots)
+        wanted = dict(question.terms)
+        for kinds, high in question.extremes:
+            for slot in self._recent_slots(number):
+                clauses = self._clauses[slot.name]
+                if slot.type not in kinds or len(clauses) < 2:
+                    continue
+                extreme = _extreme(clauses, high)
+                if extreme is not None:
+                    for term, weight in extreme.near.items():
+                        wanted.setdefault(term, weight)
+                    return wanted
+        return wanted
+
+    def _recent_slots(self, number: int) -> list[Slot]:
+        """Slots of the earlier turns, the latest first."""
+        names = [n for t in reversed(self.turns[: number - 1]) for n in t.slots]
+        by_name = {s.name: s for s in self._slots}
+        return [by_name[n] for n in dict.fromkeys(names)]
+
+    def _elsewhere(self, slot: str, turn: Turn) -> bool:
+        """Whether a follow-up names a case that the sources treat, but not for this slot."""
+        question = read_question(turn.question, self._slots)
+        if not question.elliptic:
+            return False
+        affirmed = {t for t in question.terms if not t.startswith(("-", "#")) and len(t) > 1}
+        profile = next(
+            p for s, p in zip(self._slots, self._profiles, strict=True) if s.name == slot
+        )
+        if not affirmed or any(t in profile for t in question.terms):
+            return False
+        return any(affirmed & set(terms(source.text)) for source in self.sources)
+
+    def _user_facts(self, turn: Turn) -> list[Said]:
+        """Values that the user states for slots on which the sources are silent."""
+        silent = [s for s in self._slots if not self._clauses[s.name] and s.type != "text"]
+        found: list[Said] = []
+        for kind in sorted({s.type for s in silent}):
+            rivals = [s for s in silent if s.type == kind]
+            choices = [c for s in rivals for c in s.choices]
+            for value in find_values(turn.question, {kind}, choices):
+                clause = _clause_around(turn.question, value.start, value.end)
+                if value.ambiguous or _INTERROGATIVE.search(fold(clause).strip()):
+                    continue
+                about = terms(clause)
+                fits = [sum(w for t, w in name_terms(s).items() if t in about) for s in rivals]
+                top = max(fits)
+                alone = len(rivals) == 1 and kind == "date"
+                if fits.count(top) > 1 or (top <= 0 and not alone):
+                    continue
+                name = rivals[fits.index(top)].name
+                said = (name, value.value, turn.number, "user", value.start, value.end)
+                found.append(Said(*said, clause.strip()))
+        return found
+
+    def _from_user(self, slot: str) -> Settlement:
+        """The last thing the user said of a slot that no source states."""
+        zh = _chinese(slot)
+        for turn in reversed(self.turns):
+            for said in reversed(turn.said):
+                if said.slot == slot and said.speaker == "user":
+                    fact = Fact(
+                        slot, said.value, f"turn {said.turn}", said.start, said.end, said.quote
+                    )
+                    reason = (
+                        f"用户在第{said.turn}轮说：“{said.quote}”"
+                        if zh
+                        else f"the user said so in turn {said.turn}: “{said.quote}”"
+                    )
+                    return Settlement(slot, "settled", said.value, (fact,), reason)
+        reason = "资料中没有写明" if zh else "no source states it"
+        return Settlement(slot, "unsupported", None, (), reason)
+
+
+def _clause_around(text: str, start: int, end: int) -> str:
+    """The clause that a value stands in."""
+    low = max((m.end() for m in _CLAUSE_ENDS.finditer(text, 0, start)), default=0)
+    after = _CLAUSE_ENDS.search(text, end)
+    return text[low : after.end() if after else len(text)]
+
+
+def _extreme(clauses: Sequence[Clause], high: bool) -> Clause | None:
+    """The clause with the highest or lowest value, if the values have an order."""
+    chosen = clauses[0]
+    for clause in clauses[1:]:
+        order = compare(clause.fact.value, chosen.fact.value)
+        if order is None:
+            return None
+        if order == (1 if high else -1):
+            chosen = clause
+    return chosen
+
+
+def _open(slot: str, clauses: Sequence[Clause]) -> Settlement:
+    """Several cases, and nothing said so far tells which one is meant."""
+    zh = _chinese(slot)
+    language = "zh" if zh else "en"
+    listed = [f"{renderings(c.fact.value, language)[0]} ({c.fact.scope})" for c in clauses]
+    reason = (
+        "要看是哪种情况：" + "；".join(listed)
+        if zh
+        else "it depends on the case: " + "; ".join(listed)
+    )
+    return Settlement(slot, "contested", None, tuple(c.fact for c in clauses), reason)
+
+
+def _open_text(found: Settlement, language: str) -> str:
+    """What may be said where no single value holds."""
+    values = list(dict.fromkeys(renderings(f.value, language)[0] for f in found.facts))
+    if language == "zh":
+        return "要看情况的：" + "或".join(values[:4])
+    return "not the same in every case: " + " or ".join(values[:4])
+
+
+def _settlement_to_json(found: Settlement) -> dict[str, Any]:
+    facts = Ledger(list(found.facts)).to_json()["facts"]
+    value = None
+    if found.value is not None:
+        value = {"type": found.value.type, "value": found.value.to_json()}
+    return {
+        "slot": found.slot,
+        "status": found.status,
+        "value": value,
+        "facts": facts,
+        "reason": found.reason,
+    }
+
+
+def _settlement_from_json(data: Mapping[str, Any]) -> Settlement:
+    value = data["value"]
+    ledger = Ledger.from_json({"version": LEDGER_VERSION, "sources": [], "facts": data["facts"]})
+    return Settlement(
+        data["slot"],
+        data["status"],
+        None if value is None else value_from_json(value["type"], value["value"]),
+        tuple(ledger.entries),
+        data["reason"],
+    )
+
+
+def _chinese(text: str) -> bool:
+    return any("\u4e00" <= c <= "\u9fff" for c in text)

@@ -1,0 +1,231 @@
+"""Clauses of a policy and the cases that they speak of: which one answers for a given case.
+
+"A copy costs 8 euros on paper and 2 euros by e-mail" states two values of one slot. Each value
+owns a piece of its sentence; what the pieces of one slot do not share is what tells cases apart.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from zerolayer.decisions import cues
+from zerolayer.decisions.ledger import Fact, Source
+from zerolayer.decisions.sentences import Part, find_cues, fold, split
+from zerolayer.decisions.statements import Statement, statements_of
+from zerolayer.decisions.terms import opposite, terms
+from zerolayer.readings import Slot
+from zerolayer.values import find_values
+
+FAR: Final = 0.5  # weight of a term of the sentence beside the clause itself
+FAR_CAP: Final = 0.6  # what such terms may add up to; they often belong to every case
+_CLAUSE_END: Final = re.compile(r"(?<!\d)[,，](?!\d)|(?<=\d)[,，](?= )|[;；:：。]|\.\s")
+_ASIDE: Final = re.compile(r", (?:which|who|whom|whose|that)\b[^,;.]{1,80},")
+_JOINTS: Final = (
+    re.compile(r"[;；]"),
+    re.compile(r"[,，、](?!\d{3})"),
+    re.compile(r"\b(?:and|but|or|while|whereas)\b|而|但|和|或"),
+)
+# "plus a deposit of <value>" states another thing; "and for groups <value>" does not.
+_OTHER_THING: Final = re.compile(r"\b[a-z]+ of (?:up to |at most |about )?$")
+_CONTINUES: Final = re.compile(r"^(?:for|with|if|when|where|in|on|at|to)\b|^(?:对|若|如|在|而)")
+
+
+@dataclass(frozen=True)
+class Clause:
+    """A fact with the terms of its own clause (near) and of the sentence around it (far)."""
+
+    fact: Fact
+    near: Mapping[str, float]
+    far: Mapping[str, float]
+
+
+def clauses_of(source: Source, slots: Sequence[Slot]) -> list[Clause]:
+    """Every value that a source states for one of the slots, in order of position."""
+    text, listed = source.text, tuple(slots)
+    found: list[Clause] = []
+    last: int | None = None
+    for part in split(text):
+        said, follow = statements_of(text, part, listed, last, source=True, every=True)
+        if not said and follow is None and last is not None and not part.question:
+            said = _continued(text, part, listed[last])
+            follow = last if said else None
+        said = _coordinated(text, part, said, listed)
+        blank = _without_values(text, part, said, listed)
+        for slot in listed:
+            own = [s for s in said if s.slot == slot.name]
+            cuts = _cuts(text, part, own, said)
+            for statement, (start, end) in zip(own, cuts, strict=True):
+                found.append(_clause(text, part, statement, start, end, slot, blank, source.id))
+        last = follow if said else None
+    return sorted(found, key=lambda c: c.fact.start)
+
+
+def _continued(text: str, part: Part, slot: Slot) -> list[Statement]:
+    """ "For children, 14 days." after a sentence about the slot."""
+    body = text[part.start : part.end]
+    values = find_values(body, {slot.type}, slot.choices)
+    if not _CONTINUES.match(fold(body).strip()) or len(values) != 1 or values[0].ambiguous:
+        return []
+    value = values[0]
+    return [
+        Statement(slot.name, value.value, part.start + value.start, part.start + value.end)
+    ]
+
+
+def _coordinated(
+    text: str, part: Part, said: Sequence[Statement], slots: tuple[Slot, ...]
+) -> list[Statement]:
+    """Statements without values of other things that merely stand in the same sentence."""
+    folded = fold(text[part.start : part.end])
+    named = find_cues(folded, slots)
+    kept: list[Statement] = []
+    for statement in said:
+        start = statement.start - part.start
+        before = [k for k in kept if k.slot == statement.slot]
+        if before:
+            gap = folded[before[-1].end - part.start : start]
+            name_between = any(
+                slots[c.slot].name == statement.slot
+                and before[-1].end - part.start <= c.start
+                and c.end <= start
+                for c in named
+            )
+            if not name_between and (_OTHER_THING.search(gap) or not _joint(gap)):
+                continue
+        kept.append(statement)
+    return kept
+
+
+def _joint(gap: str) -> re.Match[str] | None:
+    """Where two coordinated clauses meet: the strongest mark, the last of its kind."""
+    for pattern in _JOINTS:
+        matches = list(pattern.finditer(gap))
+        if matches:
+            return matches[-1]
+    return None
+
+
+def _cuts(
+    text: str, part: Part, own: Sequence[Statement], said: Sequence[Statement]
+) -> list[tuple[int, int]]:
+    """The piece of the part that each statement of one slot owns."""
+    edges: list[tuple[int, int]] = []
+    for i, statement in enumerate(own):
+        start, end = part.start, part.end
+        if i:
+            start = _border(text, own[i - 1].end, statement.start)
+        if i + 1 < len(own):
+            end = _border(text, statement.end, own[i + 1].start)
+        for other in said:
+            # A semicolon parts clauses of their own, whatever slots they speak of.
+            if other.end <= statement.start:
+                marks = [m.end() for m in _JOINTS[0].finditer(text, other.end, statement.start)]
+                start = max([start, *marks])
+            elif other.start >= statement.end:
+                marks = [m.start() for m in _JOINTS[0].finditer(text, statement.end, other.start)]
+                end = min([end, *marks])
+        edges.append((start, end))
+    return edges
+
+
+def _border(text: str, left: int, right: int) -> int:
+    joint = _joint(fold(text[left:right]))
+    return left + joint.start() if joint else left
+
+
+def _without_values(
+    text: str, part: Part, said: Sequence[Statement], slots: tuple[Slot, ...]
+) -> str:
+    """The part with blanks for values and names of slots: what is left speaks of cases."""
+    body = text[part.start : part.end]
+    spans = [(s.start - part.start, s.end - part.start) for s in said]
+    spans += [(c.start, c.end) for c in find_cues(fold(body), slots)]
+    for start, end in spans:
+        body = body[:start] + " " * (end - start) + body[end:]
+    return body
+
+
+def _clause(
+    text: str,
+    part: Part,
+    said: Statement,
+    start: int,
+    end: int,
+    slot: Slot,
+    blank: str,
+    source_id: str,
+) -> Clause:
+    """Args: start, end are the piece that the value owns; blank is the part without values."""
+    piece = blank[start - part.start : end - part.start]
+    low, high = said.start - start, said.end - start
+    aside = _ASIDE.sub(lambda m: " " * len(m[0]), piece)
+    own = set(name_terms(slot))
+    begins = [*reversed([m.end() for m in _CLAUSE_END.finditer(aside, 0, low)]), 0]
+    after = _CLAUSE_END.search(aside, high)
+    stop = after.start() if after else len(aside)
+    near: dict[str, float] = {}
+    for begin in begins:
+        near = {t: w for t, w in terms(aside[begin:stop]).items() if t not in own}
+        if near:
+            break
+    far = {t: FAR * w for t, w in terms(piece).items() if t not in near and t not in own}
+    fact = Fact(
+        slot.name,
+        said.value,
+        source_id,
+        said.start,
+        said.end,
+        text[part.start : part.end].strip(),
+        scope=" ".join(text[start:end].split()).strip(" ,，、;；"),
+    )
+    return Clause(fact, near, far)
+
+
+def name_terms(slot: Slot) -> dict[str, float]:
+    """Terms of a slot's names."""
+    found: dict[str, float] = {}
+    for name in (slot.name, *slot.also):
+        for term, weight in terms(name.replace("_", " ")).items():
+            found[term] = max(weight, found.get(term, 0.0))
+    return found
+
+
+def scores(clauses: Sequence[Clause], wanted: Mapping[str, float]) -> list[float]:
+    """How well each clause's case fits the wanted terms; what all clauses share counts nothing.
+
+    A term that the clause has with the opposite sign counts against it.
+    """
+    counts = Counter(t for c in clauses for t in {*c.near, *c.far})
+    n = len(clauses)
+
+    def fit(own: Mapping[str, float]) -> float:
+        total = 0.0
+        for term, weight in own.items():
+            rare = math.log(n / counts[term]) / math.log(n) if n > 1 else 0.0
+            if term in wanted:
+                total += rare * weight * wanted[term]
+            elif opposite(term) in wanted:
+                total -= rare * weight * wanted[opposite(term)]
+        return total
+
+    return [fit(c.near) + max(-FAR_CAP, min(FAR_CAP, fit(c.far))) for c in clauses]
+
+
+def best(clauses: Sequence[Clause], wanted: Mapping[str, float], margin: float) -> list[Clause]:
+    """The clauses that fit best, if they fit better than the rest by the margin; else none."""
+    found = scores(clauses, wanted)
+    high = max(found, default=0.0)
+    chosen = [c for c, s in zip(clauses, found, strict=True) if s > high - 1e-9]
+    rest = [s for s in found if s <= high - 1e-9]
+    return chosen if rest and high - max(rest) >= margin else []
+
+
+def general(clauses: Sequence[Clause]) -> list[Clause]:
+    """The clauses that speak of no case of their own, where others do."""
+    plain = [c for c in clauses if not c.near or cues.UNIVERSAL.search(fold(c.fact.scope))]
+    return plain if len(plain) < len(clauses) else []

@@ -1,0 +1,201 @@
+"""What a user's turn asks for: kinds of value, ellipsis, recalls, and which slot is meant."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from zerolayer.decisions.sentences import find_cues, fold
+from zerolayer.decisions.terms import terms
+from zerolayer.readings import Slot
+from zerolayer.values import find_values
+
+NAMED: Final = 2.0  # weight of a term of the slot's name against one of its clauses
+SAID: Final = 3.0  # the slot's name itself
+FITS, MISFITS = 0.8, -2.0  # the kind of value that is asked for, and another one
+CONTINUES: Final = 1.5  # a follow-up that names no slot of its own
+RESUMES: Final = 0.35  # a full question after one about the same slot
+EVIDENCE: Final = 0.3  # below it nothing ties the question to the slot
+
+_UNIT: Final = r"(?:minutes?|hours?|(?:business |working |calendar )?days?|nights?|weeks?|months?|years?)"
+_ZH_UNIT: Final = r"(?:天|日|周|星期|个月|个?工作日|年|个?小时|分钟)"
+_KINDS: Final = tuple(
+    (re.compile(pattern), frozenset(kinds.split()))
+    for pattern, kinds in (
+        (
+            rf"\bhow (?:long|soon|quickly|fast|late|early)\b|\b(?:until|till|by|since) when\b|"
+            rf"\bhow many (?:more )?{_UNIT}\b|\bhow much (?:time|notice)\b|\bdeadline\b|"
+            rf"\bwithin (?:what|which|how)\b|\bperiod\b|"
+            rf"多久|多长时间|[几多][少]?{_ZH_UNIT}|期限|时限|最[晚迟]|来得及",
+            "duration",
+        ),
+        (r"\bwhen\b|\bwhat time\b|什么时候|何时|几点", "duration date choice text"),
+        (r"\b(?:what|which|the) (?:day|date)\b|哪一?天|几号|几月|日期|哪日", "date"),
+        (
+            r"\bhow much\b(?! (?:time|notice))|\b(?:costs?|pric\w+|pay|owe|fees?|charges?|expensive|"
+            r"charged|surcharge|cheap\w*)\b|多少钱|费用|收费|价格|价钱|多少元|几块|[收赔扣付交罚退]多少|要钱|花费|"
+            r"贵吗|什么价|怎么收",
+            "money percent",
+        ),
+        (
+            r"\b(?:what|which) (?:share|rate|percentage)\b|\bpercent|\bdiscount\b|\binterest\b|"
+            r"几折|百分之|比例|折扣|利率|优惠",
+            "percent money",
+        ),
+        (
+            rf"\bhow many (?!(?:more )?{_UNIT}\b)|\bhow often\b|"
+            r"[几多][少]?(?:个(?!月|工作日|小时)|本|件|张|次|人|台|部|份|瓶|片|盒|位|只|册|公斤|兆|包)",
+            "number quantity percent",
+        ),
+        (r"\bwhere\b|\bwhich (?:place|shop|branch|office|room)\b|哪里|哪儿|什么地方", "choice text"),
+        (r"多少(?!钱|元|天|日|周|个|本|件|张|次|人)", "money number percent quantity"),
+    )
+)
+_ASKS: Final = re.compile(
+    r"[?？]|\b(?:tell|repeat|remind|confirm|explain|recall|say again|once more)\b|"
+    r"告诉|再说|重复|提醒|确认|说说|[吗呢]|请问|哪"
+)
+_ELLIPTIC: Final = re.compile(
+    r"^(?:(?:and|or|but|so|then|ok|okay|hm+|well|yes|no|sorry|right|fine|thanks|thank you)\b[,.: ]*)*"
+    r"(?:(?:and|or|but|then|what (?:about|if)|how about|if|suppose|for|with|without|in|on|at|same|"
+    r"what (?:would|will|does|is) (?:it|that|this)|as an?|mine|ours)\b|[^ ]+(?: [^ ]+){0,3} ?\?)"
+)
+_ELLIPTIC_ZH: Final = re.compile(r"^(?:那|要是|如果|换成|若|假如|那么|还有)|呢[？?]?$")
+_FIRST: Final = re.compile(
+    r"\bfirst (?:figure|answer|number|value|thing|question|reply|one you|information)\b|"
+    r"\bat the (?:very )?(?:start|beginning)\b|\byou (?:said|told me|gave me) first\b|"
+    r"最开始|一开始|第一个(?:问题|答案|数|回答)?|最先|头一个|开头"
+)
+_OWN: Final = re.compile(
+    r"\b(?:mine|ours|my own|our own|for (?:me|us)|my case|our case|back to (?:me|us|mine))\b|"
+    r"我自己|我的(?:呢|情况|那)|我们的(?:呢|情况)|我这|我本人|我呢|我们呢|回到我"
+)
+_OTHERS: Final = re.compile(
+    r"\b(?:their|theirs|they|them|his|her|hers|he|she|him|"
+    r"my (?:friend|mother|father|mum|mom|dad|brother|sister|son|daughter|wife|husband|partner|"
+    r"neighbour|neighbor|colleague|boss|parents?|aunt|uncle|cousin|child|children|kids?|grand\w+))\b|"
+    r"他|她|朋友|同事|邻居|[我的](?:妈|爸|父|母|哥|姐|弟|妹|儿|女|爱人|太太|先生|爷|奶)"
+)
+_SUPPOSED: Final = re.compile(
+    r"\b(?:if|suppose|what if|would|imagine)\b|要是|如果|假如|万一|若"
+)
+_EXTREMES: Final = tuple(
+    (re.compile(pattern), kinds, high)
+    for pattern, kinds, high in (
+        (r"\b(?:cheap(?:er|est)|least expensive|less expensive|low(?:er|est))\b|便宜|低的", ("money", "percent"), False),
+        (r"\b(?:dear(?:er|est)|more expensive|most expensive|high(?:er|est)|costl\w+)\b|更?贵的|高的", ("money", "percent"), True),
+        (r"\b(?:slow(?:er|est)|small(?:er|est)|few(?:er|est))\b|慢的|小的|少的", ("number", "quantity"), False),
+        (r"\b(?:fast(?:er|est)|quick(?:er|est)|big(?:ger|gest)|larg(?:er|est)|most)\b|快的|大的|多的", ("number", "quantity"), True),
+        (r"\b(?:short(?:er|est)|fast(?:er|est)|quick(?:er|est))\b|短的|快的", ("duration",), False),
+        (r"\b(?:long(?:er|est)|slow(?:er|est))\b|长的|久的|慢的", ("duration",), True),
+    )
+)  # fmt: skip
+_PIECES: Final = re.compile(
+    r"(?<=[.!?。！？；;])\s*|,? (?:and|or) (?=(?:how|what|when|until|where|which)\b)|[，,](?=[^，,]*(?:几|多少|多久|什么|哪))"
+)
+
+
+@dataclass(frozen=True)
+class Question:
+    """One turn as read: its terms without values, the kinds of value that it asks for."""
+
+    text: str
+    terms: Mapping[str, float]
+    kinds: frozenset[str]
+    asks: bool
+    elliptic: bool
+    values: frozenset[str]  # types of the values that the turn itself mentions
+
+    @property
+    def first(self) -> bool:
+        """Whether the first answer is asked for again."""
+        return _FIRST.search(fold(self.text)) is not None
+
+    @property
+    def own(self) -> bool:
+        """Whether the user comes back to their own case."""
+        return _OWN.search(fold(self.text)) is not None
+
+    @property
+    def others(self) -> bool:
+        """Whether the turn speaks of somebody else's case."""
+        return _OTHERS.search(fold(self.text)) is not None
+
+    @property
+    def extremes(self) -> list[tuple[tuple[str, ...], bool]]:
+        """Types whose highest (True) or lowest value names the case ("the cheaper one")."""
+        folded = fold(self.text)
+        return [(kinds, high) for pattern, kinds, high in _EXTREMES if pattern.search(folded)]
+
+
+def read_question(text: str, slots: Sequence[Slot]) -> Question:
+    """Read one turn, or one piece of it."""
+    blank, values = text, set()
+    for kind in sorted({s.type for s in slots} - {"text"}):
+        choices = sorted({c for s in slots if s.type == kind for c in s.choices})
+        for found in find_values(text, {kind}, choices):
+            if kind != "number" or re.search(r"\d", text[found.start : found.end]):
+                values.add(kind)
+            blank = blank[: found.start] + " " * (found.end - found.start) + blank[found.end :]
+    folded = fold(blank).strip()
+    # The narrowest kinds decide: "how many days" is also "how many".
+    hits = [kinds for pattern, kinds in _KINDS if pattern.search(folded)]
+    kinds = min(hits, key=len) if hits else frozenset()
+    last = re.split(r"(?<=[.!。！；;])\s*", folded.rstrip(" .。!！"))[-1]
+    elliptic = not hits and bool(_ELLIPTIC.search(last) or _ELLIPTIC_ZH.search(last))
+    return Question(
+        text,
+        terms(blank),
+        frozenset(kinds),
+        bool(hits) or _ASKS.search(folded) is not None,
+        elliptic,
+        frozenset(values),
+    )
+
+
+def pieces(text: str, slots: Sequence[Slot]) -> list[Question]:
+    """The questions of one turn: one, unless several kinds of value are asked for in turn."""
+    whole = read_question(text, slots)
+    cut = [p for p in _PIECES.split(text) if p and p.strip()]
+    asking = [q for q in (read_question(p, slots) for p in cut) if q.kinds]
+    if len(asking) < 2 or len({q.kinds for q in asking}) < 2:
+        return [whole]
+    return asking
+
+
+def slot_scores(
+    question: Question,
+    slots: Sequence[Slot],
+    profiles: Sequence[Mapping[str, float]],
+    last: int | None,
+) -> tuple[list[float], list[float]]:
+    """(score, evidence) of every slot; evidence is what ties the words of the question to it.
+
+    Args:
+        profiles: for each slot the terms of its names and clauses with their weights.
+        last: the slot of the turn before.
+    """
+    n = len(slots)
+    named = {c.slot for c in find_cues(fold(question.text), tuple(slots))}
+    counts = Counter(t for p in profiles for t in p)
+    total, evidence = [], []
+    for i, (slot, profile) in enumerate(zip(slots, profiles, strict=True)):
+        # A name may consist of everyday words alone ("minimum term"); said whole, it is a name.
+        found = SAID if i in named else 0.0
+        for term, weight in question.terms.items():
+            if term in profile:
+                rare = math.log((n + 1) / counts[term]) / math.log(n + 1)
+                found += weight * profile[term] * rare
+        if i == last:
+            found += CONTINUES if question.elliptic else RESUMES
+        wanted = question.kinds or question.values
+        score = found
+        if wanted:
+            score += FITS if slot.type in wanted else MISFITS
+        total.append(score)
+        evidence.append(found)
+    return total, evidence

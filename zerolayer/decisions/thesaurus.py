@@ -1,0 +1,175 @@
+"""Words that users and policies use for one thing, in English and Chinese.
+
+A user whose line is "dead" asks for the "repair time". Each line is one notion of everyday
+services: returns, orders, contracts, bookings, payments, loans, memberships. A word may serve
+several notions. English words are compared by stem, Chinese ones wherever they stand.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+ENGLISH: Final = tuple(
+    line.split()
+    for line in """
+repair fix fault broken dead defect malfunction outage service restore work mend stopped
+bound bind commit commitment minimum contract leave locked tied subscription shortest
+cost price pay fee charge expensive cheap surcharge rate owe bill
+refund reimburse repay money-back compensate
+return back send-back bring-back give-back
+exchange swap replace size
+deliver delivery ship shipping arrive dispatch courier bring door transport reach parcel post
+collect pickup fetch lie ready keep held hold store
+late overdue delay behind delayed tardy
+early before premature
+cancel withdraw revoke terminate quit end leave stop call-off back-out
+notice terminate quit resign leave end cancel
+pause freeze suspend interrupt rest hold break
+renew extend extension prolong renewal longer again
+borrow loan lend keep checkout lent
+reserve reservation book booking hold set-aside appointment
+lose lost loss missing misplaced stolen
+damage damaged broken defective faulty flawed torn
+copy duplicate reprint
+correct correction mistake error wrong fix amend
+electronic email online digital pdf
+paper printed hardcopy letter post
+guest visitor friend bring companion
+trial test try sample
+join joining enrol sign-up register registration admission entry enter start
+member membership card
+child children kid kids son daughter minor young youth boy girl toddler baby
+adult adults grown
+student students pupil university college study apprentice
+senior pensioner retired elderly
+single alone solo myself one-person individual
+couple couples pair two partner wife husband spouse
+group groups party team choir class club
+family families household
+company companies business firm corporate employer enterprise commercial
+private personal household consumer
+public authority municipality council government body bodies school ministry
+cold cool cooling cooled chilled refrigerate refrigerated fridge insulin frozen
+warm hot heat
+ordinary normal regular standard usual plain
+express fast urgent quick rush priority
+special controlled
+domestic inland national home
+abroad foreign international overseas
+weekend saturday sunday
+weekday monday tuesday wednesday thursday friday
+night nights overnight
+pet pets animal dog dogs
+pet pets animal cat cats
+dog dogs puppy terrier dachshund spaniel poodle
+car vehicle park parking garage
+bag bags luggage baggage suitcase
+insure insured insurance cover coverage
+warranty guarantee
+limit most maximum many once
+deposit security bond
+interest late default
+discount reduction reduced rebate off
+film films movie movies dvd dvds video
+book books novel novels paperback
+game games console
+shoe shoes boot boots sneaker sneakers
+worn used wear
+unused new unworn
+sale sales clearance outlet reduced discounted
+gift voucher present
+store shop branch counter
+internet web website online app
+reply answer respond response write
+complain complaint grievance
+claim claims
+open opening opens
+close closing closes shut
+speed fast slow slower faster bandwidth
+install installation setup connect technician
+change modify alter switch move
+phone telephone call hotline
+breakfast meal lunch dinner
+room rooms double suite
+medicine medicines drug drugs tablet tablets pill pills prescription drops
+refill refills renew repeat
+age old older young younger
+birthday birth born
+file files document documents
+ticket tickets seat seats
+premium gold plus pro
+basic starter free light
+""".split("\n")
+    if line
+)
+
+CHINESE: Final = tuple(
+    line.split()
+    for line in """
+维修 修理 修复 故障 坏了 报修 抢修 修好 检修
+丢失 遗失 丢了 弄丢 找不到 丢件 挂失 不见
+损坏 破损 摔坏 弄坏 碎了 坏了
+赔付 赔偿 赔多少 理赔 赔 补偿
+退货 退回 退掉 退换 不想要
+退款 退钱 到账 退还 返还
+换货 换票 换开 更换 换一 换成 能换 调换
+送达 送到 配送 派送 到货 能到 寄到 收到 时效 多久到 几天到
+邮寄 寄送 寄出 快递费 运费 邮费 寄过来 寄给 寄到
+寄件 寄出 寄了 寄的 发出 发货
+保管 代存 存放 存几 寄存 驿站 自提 保留 取件 能取 来取
+取消 退订 撤单 不去了 不来了
+预约 预订 预定 订位
+续借 续期 续费 续签 延长 展期
+借阅 借期 借多久 借几 借书 外借
+逾期 超期 过期 晚还 迟还 滞纳 超时 晚了
+罚款 滞纳金 违约金 罚金 罚多少
+押金 保证金
+年费 月费 会费 年卡 月卡 费用 收费 多少钱
+暂停 冻结 停卡 停用 请假 休会
+会员 入会 办卡 会籍
+终止 解约 退会 解除 不做了 注销
+通知 提前 预先
+优惠 折扣 打折 几折 便宜
+积分 点数
+有效期 过期 失效 有效 能用多久 用多久
+升级 升到
+电子 邮箱 电邮 线上 网上
+纸质 纸的 纸版 实体
+普通 一般 标准 平邮 常规
+特快 加急 急件 快件 最快 加快
+省内 本省 同省
+省外 外省 跨省 别的省
+市内 本市 同城
+国外 海外 境外 出国 国际
+国内 境内
+个人 私人 自己
+单位 公司 企业 对公
+学生 大学生 在校 上学 读书
+老人 老年 长者 退休
+儿童 孩子 小孩 小朋友 未成年
+成人 大人 成年
+家庭 一家 全家
+团体 团队 集体 多人
+首次 第一次 头一次 新客
+早餐 早饭
+宠物 狗 猫
+停车 车位 泊车
+开票 开发票 申请发票 开具 可以申请
+发票 抬头 税号
+保价 保险 投保
+安装 装机 上门
+带宽 网速 速度
+最低 至少 最少 合约 合同期 在网
+最多 最高 上限 封顶 几件 几本 几个
+客服 回复 答复 投诉 处理
+到店 门店 店里
+入住 办理入住 几点到
+退房 离店
+生日 出生
+金卡 高级 尊享
+银卡 初级 基础
+药品 药 处方
+生鲜 冷藏 冷链 冰
+""".split("\n")
+    if line
+)
