@@ -12,20 +12,26 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from zerolayer.decisions.arbitration import Settlement, settle
-from zerolayer.decisions.cases import Clause, best, clauses_of, general, name_terms
+from zerolayer.decisions.cases import FAR, Clause, best, clauses_of, general, name_terms
 from zerolayer.decisions.ledger import VERSION as LEDGER_VERSION
 from zerolayer.decisions.ledger import Fact, Ledger, Source
 from zerolayer.decisions.questions import (
+    CONTINUES,
     EVIDENCE,
+    FITS,
+    MISFITS,
     NAMED,
+    RECENT,
+    RESUMES,
+    SAID,
     Question,
+    evidence,
     pieces,
     read_question,
-    slot_scores,
 )
 from zerolayer.decisions.sentences import fold
 from zerolayer.decisions.statements import read_statements
-from zerolayer.decisions.terms import terms
+from zerolayer.decisions.terms import opposite, terms
 from zerolayer.errors import ZerolayerError
 from zerolayer.readings import HasRules, Reading, RuleSet, Slot
 from zerolayer.values import Value, compare, find_values, renderings, value_from_json
@@ -268,63 +274,105 @@ class Conversation:
             ) from error
 
     def _profile(self, slot: Slot) -> dict[str, float]:
+        """What each term of the slot's names and clauses counts for the slot."""
         profile: dict[str, float] = {}
         for clause in self._clauses[slot.name]:
-            for found in (clause.far, clause.near):
-                for term, weight in found.items():
-                    term = term.removeprefix("-")
-                    profile[term] = max(weight, profile.get(term, 0.0))
-        for term, weight in name_terms(slot).items():
-            profile[term] = NAMED * weight
+            profile.update({t.removeprefix("-"): FAR for t in clause.far if t not in profile})
+        for clause in self._clauses[slot.name]:
+            profile.update({t.removeprefix("-"): 1.0 for t in clause.near})
+        profile.update(dict.fromkeys(name_terms(slot), NAMED))
         return profile
 
     def _slot_asked(self, question: Question) -> Slot | None:
-        last = self._last_turn()
-        index = None
-        if last is not None:
-            index = next(i for i, s in enumerate(self._slots) if s.name == last.slots[-1])
-        challenged = index is not None and self._slots[index].type in question.values
+        """The slot that a question is about, None where nothing ties it to one."""
+        slots = self._slots
+        recent = [slots.index(s) for s in self._recent_slots(self.turns[-1].number)]
+        last = recent[0] if recent else None
+        challenged = last is not None and slots[last].type in question.values
         if not question.asks and not challenged:
             return None
         if challenged and not question.kinds:
             question = replace(question, elliptic=True)
-        total, evidence = slot_scores(question, self._slots, self._profiles, index)
-        if question.first and max(evidence) < NAMED:
-            begun = next((t for t in self.turns[:-1] if t.decisions), None)
+        found = evidence(question, slots, self._profiles)
+        if question.first:
+            name = slots[found.index(max(found))].name if max(found) >= SAID else None
+            begun = next(
+                (t for t in self.turns[:-1] if t.decisions and name in (None, *t.slots)), None
+            )
             if begun is not None:
-                self.turns[-1].case_turns = (begun.number,)
-                return next(s for s in self._slots if s.name == begun.slots[0])
+                self.turns[-1].case_turns = begun.case_turns
+                return next(s for s in slots if s.name == (name or begun.slots[0]))
+        wanted = question.kinds or question.values
+        fitting = [i for i, s in enumerate(slots) if s.type in wanted]
+        denied = {opposite(t) for t in question.terms if t.startswith("-")}
+        left_behind = last is not None and denied & set(name_terms(slots[last]))
+        if question.elliptic and last is not None and not left_behind:
+            found[last] += CONTINUES * (2 if self._names_case(slots[last], question) else 1)
+        elif question.refers:
+            for i in [i for i in recent if i in fitting][:1]:
+                found[i] += RESUMES
+        total = list(found)
+        for i in range(len(slots)):
+            if wanted:
+                total[i] += FITS if i in fitting else MISFITS
+            total[i] += RECENT if i == last else 0.0
         at = max(range(len(total)), key=lambda i: total[i])
-        if total[at] > 0 and evidence[at] >= EVIDENCE:
-            return self._slots[at]
+        if total[at] > 0 and found[at] >= EVIDENCE:
+            return slots[at]
+        # Nothing but the kind of value tells: it must leave one slot, of all or of the new ones.
+        fresh = [i for i in fitting if i not in recent]
+        for left in (fitting, fresh):
+            if len(left) == 1 and question.kinds:
+                slot = slots[left[0]]
+                return None if self._elsewhere(slot.name, question) else slot
         return None
 
-    def _last_turn(self) -> Turn | None:
-        """The last turn before the open one that asked for a slot."""
-        return next((t for t in reversed(self.turns[:-1]) if t.decisions), None)
+    def _names_case(self, slot: Slot, question: Question) -> bool:
+        """Whether the words of a question tell the slot's cases apart."""
+        return bool(best(self._clauses[slot.name], question.terms, MARGIN))
 
     def _case_turns(self, question: Question) -> tuple[int, ...]:
-        """Turns whose words name the case, the nearest first; others' cases where they count."""
-        numbers = [self.turns[-1].number]
-        for turn in reversed(self.turns[:-1]):
-            if question.own and read_question(turn.question, self._slots).others:
-                continue
-            numbers.append(turn.number)
-        return tuple(numbers)
+        """Turns whose words may name the case, in the order in which they are asked.
+
+        A follow-up goes on with the last one. A new question of the user comes back to what they
+        said of themselves, as a comparison in between ("and for adults?") was not about them.
+        """
+        earlier = [read_question(t.question, self._slots) for t in self.turns[:-1]]
+        number = self.turns[-1].number
+        behind = list(range(number - 1, 0, -1))
+        goes_on = question.elliptic or question.that_case or question.adopts
+        if goes_on and not question.own:
+            return (number, *behind)
+        if question.others:
+            return (number, *behind)
+        own = set()
+        for i, turn in enumerate(earlier, 1):
+            if turn.states and not turn.others:
+                own.add(i)
+            if turn.adopts:
+                own.add(i - 1)
+        return (number, *[i for i in behind if i in own], *[i for i in behind if i not in own])
 
     def _for_case(self, slot: str, clauses: Sequence[Clause]) -> list[Clause]:
         """The clauses of one source that speak of the case; all where that stays open."""
         open_turn = self.turns[-1] if self.turns else None
         if open_turn is None:
             return general(clauses) or list(clauses)
-        if self._elsewhere(slot, open_turn):
+        question = read_question(open_turn.question, self._slots)
+        if question.elliptic and self._elsewhere(slot, question):
             return []
         if len(clauses) == 1:
             return list(clauses)
         for number in open_turn.case_turns:
             chosen = best(clauses, self._case_terms(number), MARGIN)
+            if chosen and number != open_turn.number and question.otherwise:
+                left = [c for c in clauses if c not in chosen]
+                return left if len(left) == 1 else list(clauses)
             if chosen:
                 return chosen
+            unknown = {t for t in question.terms if not t.startswith("-")}
+            if number == open_turn.number and question.contrasts and unknown:
+                break  # a case that no clause names is not the one before
         return general(clauses) or list(clauses)
 
     def _case_terms(self, number: int) -> Mapping[str, float]:
@@ -349,10 +397,9 @@ class Conversation:
         by_name = {s.name: s for s in self._slots}
         return [by_name[n] for n in dict.fromkeys(names)]
 
-    def _elsewhere(self, slot: str, turn: Turn) -> bool:
-        """Whether a follow-up names a case that the sources treat, but not for this slot."""
-        question = read_question(turn.question, self._slots)
-        if not question.elliptic:
+    def _elsewhere(self, slot: str, question: Question) -> bool:
+        """Whether a question names a thing that the sources treat, but not for this slot."""
+        if not self._clauses[slot]:
             return False
         affirmed = {t for t in question.terms if not t.startswith(("-", "#")) and len(t) > 1}
         profile = next(

@@ -17,11 +17,13 @@ from zerolayer.decisions import cues
 from zerolayer.decisions.ledger import Fact, Source
 from zerolayer.decisions.sentences import Part, find_cues, fold, split
 from zerolayer.decisions.statements import Statement, statements_of
-from zerolayer.decisions.terms import opposite, terms
+from zerolayer.decisions.terms import notions, opposite, stem, terms
 from zerolayer.readings import Slot
 from zerolayer.values import find_values
 
 FAR: Final = 0.5  # weight of a term of the sentence beside the clause itself
+AKIN: Final = 0.3  # a case named by the notion of the slot itself ("borrowed" of a loan period)
+_DEALS: Final = frozenset(map(stem, ("buy", "purchase", "order", "use", "take", "pay", "cost")))
 FAR_CAP: Final = 0.6  # what such terms may add up to; they often belong to every case
 _CLAUSE_END: Final = re.compile(r"(?<!\d)[,，](?!\d)|(?<=\d)[,，](?= )|[;；:：。]|\.\s")
 _ASIDE: Final = re.compile(r", (?:which|who|whom|whose|that)\b[^,;.]{1,80},")
@@ -32,6 +34,14 @@ _JOINTS: Final = (
 )
 # "plus a deposit of <value>" states another thing; "and for groups <value>" does not.
 _OTHER_THING: Final = re.compile(r"\b[a-z]+ of (?:up to |at most |about )?$")
+_OVER: Final = re.compile(
+    r"\b(?:over|above|below|under|beyond|exceed\w*|more than|less than|worth|orders of|orders from|"
+    r"aged?|older than|younger than) (?:than )?$|(?:不?满|超过|不足|低于|高于|少于|多于|达到?|未到)$"
+)
+_AND_MORE: Final = re.compile(r"^ ?(?:or more|or less|and more|and above|and over)\b|^(?:以上|以下|以内的|及以上)")
+_LIMITS: Final = re.compile(
+    r"\b(?:for|in|if|when|on|with|at|during|only|under)\b(?! (?:an?|the)?  )|[仅只]|对|如|若|限"
+)
 _CONTINUES: Final = re.compile(r"^(?:for|with|if|when|where|in|on|at|to)\b|^(?:对|若|如|在|而)")
 
 
@@ -42,6 +52,7 @@ class Clause:
     fact: Fact
     near: Mapping[str, float]
     far: Mapping[str, float]
+    words: str  # the clause folded, with blanks for values and names
 
 
 def clauses_of(source: Source, slots: Sequence[Slot]) -> list[Clause]:
@@ -84,7 +95,7 @@ def _coordinated(
     folded = fold(text[part.start : part.end])
     named = find_cues(folded, slots)
     kept: list[Statement] = []
-    for statement in said:
+    for statement in _without_thresholds(folded, part.start, said):
         start = statement.start - part.start
         before = [k for k in kept if k.slot == statement.slot]
         if before:
@@ -99,6 +110,19 @@ def _coordinated(
                 continue
         kept.append(statement)
     return kept
+
+
+def _without_thresholds(
+    folded: str, offset: int, said: Sequence[Statement]
+) -> list[Statement]:
+    """ "For orders over 50 euros the fee is 5 euros": the first value is a condition."""
+    kept = [
+        s
+        for s in said
+        if not _OVER.search(folded[: s.start - offset])
+        and not _AND_MORE.match(folded[s.end - offset :])
+    ]
+    return [s for s in said if s in kept or s.slot not in {k.slot for k in kept}]
 
 
 def _joint(gap: str) -> re.Match[str] | None:
@@ -164,16 +188,16 @@ def _clause(
     piece = blank[start - part.start : end - part.start]
     low, high = said.start - start, said.end - start
     aside = _ASIDE.sub(lambda m: " " * len(m[0]), piece)
-    own = set(name_terms(slot))
+    own = name_terms(slot)
     begins = [*reversed([m.end() for m in _CLAUSE_END.finditer(aside, 0, low)]), 0]
     after = _CLAUSE_END.search(aside, high)
     stop = after.start() if after else len(aside)
     near: dict[str, float] = {}
     for begin in begins:
-        near = {t: w for t, w in terms(aside[begin:stop]).items() if t not in own}
+        near = _foreign(terms(aside[begin:stop]), own)
         if near:
             break
-    far = {t: FAR * w for t, w in terms(piece).items() if t not in near and t not in own}
+    far = {t: FAR * w for t, w in _foreign(terms(piece), own).items() if t not in near}
     fact = Fact(
         slot.name,
         said.value,
@@ -183,7 +207,18 @@ def _clause(
         text[part.start : part.end].strip(),
         scope=" ".join(text[start:end].split()).strip(" ,，、;；"),
     )
-    return Clause(fact, near, far)
+    return Clause(fact, near, far, fold(aside[begin:stop]))
+
+
+def _foreign(found: Mapping[str, float], own: Mapping[str, float]) -> dict[str, float]:
+    """Terms without those of the slot's name; what says the same in other words counts less."""
+    kept = {t: w for t, w in found.items() if t not in own}
+    akin = {t for t in kept if t.removeprefix("-") in _DEALS}
+    for term in kept:
+        shared = notions(term)
+        if term in akin or any(n in own for n in shared):
+            akin |= {term, *shared}
+    return {t: w * (AKIN if t in akin else 1.0) for t, w in kept.items()}
 
 
 def name_terms(slot: Slot) -> dict[str, float]:
@@ -208,9 +243,9 @@ def scores(clauses: Sequence[Clause], wanted: Mapping[str, float]) -> list[float
         for term, weight in own.items():
             rare = math.log(n / counts[term]) / math.log(n) if n > 1 else 0.0
             if term in wanted:
-                total += rare * weight * wanted[term]
+                total += rare * weight
             elif opposite(term) in wanted:
-                total -= rare * weight * wanted[opposite(term)]
+                total -= rare * weight
         return total
 
     return [fit(c.near) + max(-FAR_CAP, min(FAR_CAP, fit(c.far))) for c in clauses]
@@ -226,6 +261,13 @@ def best(clauses: Sequence[Clause], wanted: Mapping[str, float], margin: float) 
 
 
 def general(clauses: Sequence[Clause]) -> list[Clause]:
-    """The clauses that speak of no case of their own, where others do."""
+    """The clauses that hold where no case is named, if others are limited to one.
+
+    Those speak of no case at all, or of everything; else the one that no "for", "in" or "if"
+    limits as it does all others ("shoes bought in the sale").
+    """
     plain = [c for c in clauses if not c.near or cues.UNIVERSAL.search(fold(c.fact.scope))]
+    if not plain:
+        free = [c for c in clauses if not _LIMITS.search(c.words)]
+        plain = free if len(free) == 1 else []
     return plain if len(plain) < len(clauses) else []

@@ -17,9 +17,10 @@ from zerolayer.values import find_values
 NAMED: Final = 2.0  # weight of a term of the slot's name against one of its clauses
 SAID: Final = 3.0  # the slot's name itself
 FITS, MISFITS = 0.8, -2.0  # the kind of value that is asked for, and another one
-CONTINUES: Final = 1.5  # a follow-up that names no slot of its own
-RESUMES: Final = 0.35  # a full question after one about the same slot
-EVIDENCE: Final = 0.3  # below it nothing ties the question to the slot
+CONTINUES: Final = 1.5  # a follow-up without a question of its own; twice where it names a case
+RESUMES: Final = 0.8  # "what does it cost?" after a question about a cost
+RECENT: Final = 0.2  # of two slots that fit alike, the one that was spoken of
+EVIDENCE: Final = 0.5  # below it nothing ties the question to the slot
 
 _UNIT: Final = r"(?:minutes?|hours?|(?:business |working |calendar )?days?|nights?|weeks?|months?|years?)"
 _ZH_UNIT: Final = r"(?:天|日|周|星期|个月|个?工作日|年|个?小时|分钟)"
@@ -33,11 +34,14 @@ _KINDS: Final = tuple(
             rf"多久|多长时间|[几多][少]?{_ZH_UNIT}|期限|时限|最[晚迟]|来得及",
             "duration",
         ),
-        (r"\bwhen\b|\bwhat time\b|什么时候|何时|几点", "duration date choice text"),
+        (
+            r"(?:^|[.?!,;:] |\b(?:and|or|until|by|from|since) )when\b|\bwhat time\b|什么时候|何时|几点",
+            "duration date choice text",
+        ),
         (r"\b(?:what|which|the) (?:day|date)\b|哪一?天|几号|几月|日期|哪日", "date"),
         (
-            r"\bhow much\b(?! (?:time|notice))|\b(?:costs?|pric\w+|pay|owe|fees?|charges?|expensive|"
-            r"charged|surcharge|cheap\w*)\b|多少钱|费用|收费|价格|价钱|多少元|几块|[收赔扣付交罚退]多少|要钱|花费|"
+            r"\bhow much\b(?! (?:time|notice))|\bwhat (?:do|does|did|will|would|is|are)\b[^.?!]*"
+            r"\b(?:costs?|price|pay|owe|charge)\b|多少钱|价钱|多少元|几块|[收赔扣付交罚退]多少|要钱|花费|"
             r"贵吗|什么价|怎么收",
             "money percent",
         ),
@@ -55,6 +59,10 @@ _KINDS: Final = tuple(
         (r"多少(?!钱|元|天|日|周|个|本|件|张|次|人)", "money number percent quantity"),
     )
 )
+_PAYS: Final = re.compile(
+    r"\b(?:costs?|pric\w+|pay|owe|fees?|charges?|charged|surcharge|expensive|cheap\w*)\b|"
+    r"费用|收费|价格"
+)
 _ASKS: Final = re.compile(
     r"[?？]|\b(?:tell|repeat|remind|confirm|explain|recall|say again|once more)\b|"
     r"告诉|再说|重复|提醒|确认|说说|[吗呢]|请问|哪"
@@ -62,13 +70,16 @@ _ASKS: Final = re.compile(
 _ELLIPTIC: Final = re.compile(
     r"^(?:(?:and|or|but|so|then|ok|okay|hm+|well|yes|no|sorry|right|fine|thanks|thank you)\b[,.: ]*)*"
     r"(?:(?:and|or|but|then|what (?:about|if)|how about|if|suppose|for|with|without|in|on|at|same|"
-    r"what (?:would|will|does|is) (?:it|that|this)|as an?|mine|ours)\b|[^ ]+(?: [^ ]+){0,3} ?\?)"
+    r"what (?:would|will|does|is) (?:it|that|this)|as an?|mine|ours)\b|"
+    r"[a-z'\-]+(?: [a-z'\-]+){0,3} ?\?)"
 )
 _ELLIPTIC_ZH: Final = re.compile(r"^(?:那|要是|如果|换成|若|假如|那么|还有)|呢[？?]?$")
+_CONTRASTS: Final = re.compile(r"^(?:ok(?:ay)?[,.]? )?(?:and|what about|how about|but)\b|呢[？?]?$")
+_PRONOUN: Final = re.compile(r"\b(?:it|that|this|they|them|one|ones|so)\b|它|这个|那个|[这那]种")
 _FIRST: Final = re.compile(
-    r"\bfirst (?:figure|answer|number|value|thing|question|reply|one you|information)\b|"
-    r"\bat the (?:very )?(?:start|beginning)\b|\byou (?:said|told me|gave me) first\b|"
-    r"最开始|一开始|第一个(?:问题|答案|数|回答)?|最先|头一个|开头"
+    r"\bfirst\b(?! (?:time|class|floor|aid|name|month|year|week|day|order|come))|"
+    r"\b(?:beginning|outset|initial(?:ly)?|originally)\b|\byou (?:began|started|opened) with\b|"
+    r"最开始|一开始|刚开始|开始[时的说那]|第一(?!次|天|周|年|个?月|期)|最先|最初|最早|头一个|开头|起初"
 )
 _OWN: Final = re.compile(
     r"\b(?:mine|ours|my own|our own|for (?:me|us)|my case|our case|back to (?:me|us|mine))\b|"
@@ -80,8 +91,21 @@ _OTHERS: Final = re.compile(
     r"neighbour|neighbor|colleague|boss|parents?|aunt|uncle|cousin|child|children|kids?|grand\w+))\b|"
     r"他|她|朋友|同事|邻居|[我的](?:妈|爸|父|母|哥|姐|弟|妹|儿|女|爱人|太太|先生|爷|奶)"
 )
-_SUPPOSED: Final = re.compile(
-    r"\b(?:if|suppose|what if|would|imagine)\b|要是|如果|假如|万一|若"
+_STATES: Final = re.compile(
+    r"\b(?:i'm|i am|we're|we are|as an?|i have|we have|i've|i bought|i (?:live|travel|study|work)|my)\b|"
+    r"我是|我们是|我有|我[买寄办用订选住]|我的|我家|作为"
+)
+_ADOPTS: Final = re.compile(
+    r"\b(?:switch|change (?:to|over)|(?:i'll|i will|we'll|let me|i would|i'd) (?:rather )?(?:take|go for|"
+    r"choose|have|do)|i(?:'d| would) rather|that one then|then i)\b|"
+    r"那就|还是|换成|改成|改办|改用|那我|我选|我要"
+)
+_THAT_CASE: Final = re.compile(
+    r"\b(?:that one|this one|in (?:that|this) case|for (?:that|this|it)|the same)\b|[那这]种|[那这]个|这样的话"
+)
+_OTHERWISE: Final = re.compile(
+    r"\b(?:otherwise|if not|outside (?:of )?(?:it|them|that)|without (?:it|that|one|them)|"
+    r"the other(?: one)?|the rest|instead|normally|usually)\b|否则|不然|另一[种个类]|其他的|别的|平时"
 )
 _EXTREMES: Final = tuple(
     (re.compile(pattern), kinds, high)
@@ -111,6 +135,11 @@ class Question:
     values: frozenset[str]  # types of the values that the turn itself mentions
 
     @property
+    def refers(self) -> bool:
+        """Whether a pronoun points back."""
+        return _PRONOUN.search(fold(self.text)) is not None
+
+    @property
     def first(self) -> bool:
         """Whether the first answer is asked for again."""
         return _FIRST.search(fold(self.text)) is not None
@@ -119,6 +148,31 @@ class Question:
     def own(self) -> bool:
         """Whether the user comes back to their own case."""
         return _OWN.search(fold(self.text)) is not None
+
+    @property
+    def contrasts(self) -> bool:
+        """Whether a follow-up names another case ("And for …?", 那……呢？)."""
+        return self.elliptic and _CONTRASTS.search(fold(self.text).strip()) is not None
+
+    @property
+    def states(self) -> bool:
+        """Whether the user says something of themselves or takes a case for theirs."""
+        return _STATES.search(fold(self.text)) is not None or self.adopts
+
+    @property
+    def adopts(self) -> bool:
+        """Whether the user takes the case that was spoken of last."""
+        return _ADOPTS.search(fold(self.text)) is not None
+
+    @property
+    def that_case(self) -> bool:
+        """Whether the question points to the case that was spoken of last."""
+        return _THAT_CASE.search(fold(self.text)) is not None
+
+    @property
+    def otherwise(self) -> bool:
+        """Whether the question asks for whatever the last case leaves over."""
+        return _OTHERWISE.search(fold(self.text)) is not None
 
     @property
     def others(self) -> bool:
@@ -144,12 +198,18 @@ def read_question(text: str, slots: Sequence[Slot]) -> Question:
     folded = fold(blank).strip()
     # The narrowest kinds decide: "how many days" is also "how many".
     hits = [kinds for pattern, kinds in _KINDS if pattern.search(folded)]
+    if not hits and _PAYS.search(folded):
+        hits = [frozenset({"money", "percent"})]
     kinds = min(hits, key=len) if hits else frozenset()
+    found = dict(terms(blank))
+    if "money" in kinds:
+        # "What do I pay …?" asks for any price; the clause that says "pay" is not nearer to it.
+        found = {t: w for t, w in found.items() if t not in ("pay", "cost")}
     last = re.split(r"(?<=[.!。！；;])\s*", folded.rstrip(" .。!！"))[-1]
     elliptic = not hits and bool(_ELLIPTIC.search(last) or _ELLIPTIC_ZH.search(last))
     return Question(
         text,
-        terms(blank),
+        found,
         frozenset(kinds),
         bool(hits) or _ASKS.search(folded) is not None,
         elliptic,
@@ -167,35 +227,24 @@ def pieces(text: str, slots: Sequence[Slot]) -> list[Question]:
     return asking
 
 
-def slot_scores(
-    question: Question,
-    slots: Sequence[Slot],
-    profiles: Sequence[Mapping[str, float]],
-    last: int | None,
-) -> tuple[list[float], list[float]]:
-    """(score, evidence) of every slot; evidence is what ties the words of the question to it.
+def evidence(
+    question: Question, slots: Sequence[Slot], profiles: Sequence[Mapping[str, float]]
+) -> list[float]:
+    """What ties the words of a question to each slot.
 
     Args:
-        profiles: for each slot the terms of its names and clauses with their weights.
-        last: the slot of the turn before.
+        profiles: for each slot what a term of its names and clauses counts.
     """
     n = len(slots)
     named = {c.slot for c in find_cues(fold(question.text), tuple(slots))}
     counts = Counter(t for p in profiles for t in p)
-    total, evidence = [], []
-    for i, (slot, profile) in enumerate(zip(slots, profiles, strict=True)):
+    found = []
+    for i, profile in enumerate(profiles):
         # A name may consist of everyday words alone ("minimum term"); said whole, it is a name.
-        found = SAID if i in named else 0.0
+        total = SAID if i in named else 0.0
         for term, weight in question.terms.items():
             if term in profile:
                 rare = math.log((n + 1) / counts[term]) / math.log(n + 1)
-                found += weight * profile[term] * rare
-        if i == last:
-            found += CONTINUES if question.elliptic else RESUMES
-        wanted = question.kinds or question.values
-        score = found
-        if wanted:
-            score += FITS if slot.type in wanted else MISFITS
-        total.append(score)
-        evidence.append(found)
-    return total, evidence
+                total += weight * profile[term] * rare
+        found.append(total)
+    return found

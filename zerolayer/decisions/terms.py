@@ -17,38 +17,60 @@ from zerolayer.decisions.sentences import fold
 from zerolayer.decisions.sentences import stem as crude_stem
 
 NOTION: Final = 0.8  # weight of a notion; the word itself weighs 1
-SIGN: Final = 0.35  # weight of a single Chinese sign
+UNIT: Final = 0.5  # of a unit of time, which names some slots ("hourly rate")
+SIGN: Final = 0.4  # weight of a single Chinese sign
 _POLITE: Final = frozenset(
-    "hi hello hey good morning afternoon evening please thanks thank know ok okay sorry fine right "
+    "hi hello hey good please thanks thank know ok okay sorry fine right "
     "also need want like just really actually maybe perhaps let see tell say said read heard true "
     "think sure great yes well again could happen case instead comparison question ask asked one "
     "ones own same other another still already even only us me mine him her them here there now "
     "today come came go get got make made take give given put thing things way lot bit else "
     "something anything someone somebody anybody whoever whatever allowed possible counted "
     "figure answer told been being since because though while until within during per each "
-    "hold holds apply applies valid these those such both either "
-    "day days week weeks month months year years hour hours minute minutes".split()
+    "hold holds apply applies valid these those such both either".split()
 )
 _NEGATORS: Final = frozenset(
     "no not never without non isn aren don doesn won can't cannot didn wasn haven hasn neither "
     "nor none except excluding".split()
 )
 _WORD: Final = re.compile(r"[a-z]+(?:[-'][a-z]+)*|[,.;:!?]")
-_UN: Final = re.compile(r"^un(?=\w{3,}(?:ed|en|able|orn)$)")
+_UN: Final = re.compile(r"^un(?=\w{2,}(?:ed|en|able|orn)$)")
 _ZH_RUN: Final = re.compile(r"[\u4e00-\u9fff]+")
+_ZH_LIGHT: Final = frozenset("天日周月年元块多少个件张份本次最更共约前后上下中里内外人用")
+_IRREGULAR: Final = dict(
+    pair.split(":")
+    for pair in "sent:send bought:buy lent:lend kept:keep paid:pay lost:lose stolen:steal stole:steal "
+    "broken:break broke:break brought:bring taken:take took:take left:leave went:go gone:go came:come "
+    "sold:sell made:make given:give gave:give got:get met:meet slept:sleep spoke:speak wrote:write "
+    "written:write drove:drive driven:drive flew:fly flown:fly ate:eat eaten:eat froze:freeze "
+    "frozen:freeze grew:grow grown:grow children:child men:man women:woman people:person wives:wife "
+    "knives:knife halves:half feet:foot teeth:tooth worn:wear torn:tear hidden:hide stuck:stick "
+    "travelling:travel travelled:travel switched:switch said:say told:tell held:hold".split()
+)
+_UNITS: Final = {
+    word: word.removesuffix("s")
+    for word in "minute minutes hour hours day days week weeks month months year years".split()
+}
+_GREETING: Final = re.compile(r"\bgood (?:morning|afternoon|evening|day)\b")
+_FREE: Final = re.compile(
+    r"\bwithout (?:any )?(?:paying|charge|cost|fee)s?\b|\b(?:no|free of) (?:charge|cost)\b|\bfor nothing\b"
+)
 _ZH_DROPPED: Final = re.compile(
-    r"不好意思|没问题|没关系|没错|不过|不用|无论|非常|未来|不同|请问|你好|您好|谢谢|麻烦|知道|明白|好的|"
+    r"小时|大家|大概|大约|多大|大小|不好意思|没问题|没关系|没错|不过|不用|无论|非常|未来|不同|请问|你好|您好|谢谢|麻烦|知道|明白|好的|"
     r"如果|要是|万一|假如|那么|那就|或者|还是|可以|能不能|是不是|有没有|什么时候|什么|怎么|怎样|多少钱|"
     r"多少|多久|多长时间|时间|一下|一个|一张|一份|之内|以内|之前|之后|以后|的话|我们|你们|他们|咱们|"
     r"这个|那个|这种|那种|就是|一共|总共|刚才|再说|说一遍|"
     r"[的是在就对时而言仅只每各为了有几吗呢吧啊呀哦嘛与及和或我你您他她它这那也还都又再要想请给让把被将从到"
-    r"会能可得着过很太更最多少大小个件张份本次天日周月年元块钱约共应该须并且但却因所以其此后前]"
+    r"会能可得着过很太钱应该须并且但却因所以其此]"
 )
 _ZH_NEGATOR: Final = re.compile(r"没有|未|没|不|无|非")
 
 
 def stem(word: str) -> str:
     """A stem that also joins "travel" and "travellers", "arrive" and "arrival"."""
+    word = _IRREGULAR.get(word, word)
+    if len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is")):
+        word = word[:-3] + "y" if word.endswith("ies") else word[:-1]
     base = crude_stem(word)
     if len(base) > 5 and base.endswith("al"):
         base = base[:-2]
@@ -78,6 +100,7 @@ def terms(text: str) -> Mapping[str, float]:
 
 def _english(folded: str, found: dict[str, float]) -> None:
     denied = 0
+    folded = _FREE.sub(" free ", _GREETING.sub(" ", folded))
     for token in _WORD.findall(re.sub(r"\be-", "e", folded)):
         if not token[0].isalpha():
             denied = 0
@@ -89,6 +112,9 @@ def _english(folded: str, found: dict[str, float]) -> None:
             root = _UN.sub("", word)
             sign = "-" if denied > 0 or root != word else ""
             denied -= 1
+            if root in _UNITS:
+                found[_UNITS[root]] = UNIT
+                continue
             if len(root) < 3 or root in _GENERIC:
                 continue
             root = stem(root)
@@ -110,7 +136,8 @@ def _chinese(folded: str, found: dict[str, float]) -> None:
             if i in skipped:
                 continue
             minus = "-" if any(end <= i < end + 2 for end in spans) else ""
-            found.setdefault(minus + sign, SIGN)
+            if sign not in _ZH_LIGHT:
+                found.setdefault(minus + sign, SIGN)
             if i + 1 < len(run) and i + 1 not in skipped:
                 found[minus + run[i : i + 2]] = 1.0
     for i, group in enumerate(thesaurus.CHINESE):
@@ -119,6 +146,11 @@ def _chinese(folded: str, found: dict[str, float]) -> None:
             if at >= 0:
                 minus = "-" if _ZH_NEGATOR.search(folded[max(0, at - 2) : at]) else ""
                 found[f"{minus}#zh{i}"] = NOTION
+
+
+def notions(word: str) -> tuple[str, ...]:
+    """The notions that a term stands for."""
+    return _NOTIONS.get(word.removeprefix("-"), ())
 
 
 def opposite(term: str) -> str:

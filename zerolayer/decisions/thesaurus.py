@@ -14,15 +14,25 @@ ENGLISH: Final = tuple(
     for line in """
 repair fix fault broken dead defect malfunction outage service restore work mend stopped
 bound bind commit commitment minimum contract leave locked tied subscription shortest
-cost price pay fee charge expensive cheap surcharge rate owe bill
-refund reimburse repay money-back compensate
+refund reimburse repay money compensate payout
+pay-out payout paid money transfer
+stay visit remain bathing sojourn
+item items thing things article articles piece pieces
+fine penalty late overdue
+people person participants participant persons size
+bike bicycle bikes bicycles cycle
+day daily
+travel leave departure depart trip journey start
+free gratis grace complimentary
+excess deductible
+theft steal stolen thief burglary
 return back send-back bring-back give-back
 exchange swap replace size
 deliver delivery ship shipping arrive dispatch courier bring door transport reach parcel post
-collect pickup fetch lie ready keep held hold store
+collect pickup fetch lie ready keep kept held hold store
 late overdue delay behind delayed tardy
 early before premature
-cancel withdraw revoke terminate quit end leave stop call-off back-out
+cancel withdraw revoke terminate quit end leave stop call pull mind
 notice terminate quit resign leave end cancel
 pause freeze suspend interrupt rest hold break
 renew extend extension prolong renewal longer again
@@ -111,6 +121,10 @@ CHINESE: Final = tuple(
 损坏 破损 摔坏 弄坏 碎了 坏了
 赔付 赔偿 赔多少 理赔 赔 补偿
 退货 退回 退掉 退换 不想要
+退票 能退 退的话 要退 想退
+手续费 扣 退票费 服务费
+押金 保证金 押多少
+练车 练多久 每次能练 学时
 退款 退钱 到账 退还 返还
 换货 换票 换开 更换 换一 换成 能换 调换
 送达 送到 配送 派送 到货 能到 寄到 收到 时效 多久到 几天到
@@ -166,6 +180,9 @@ CHINESE: Final = tuple(
 入住 办理入住 几点到
 退房 离店
 生日 出生
+重考 补考 没过 挂科
+反悔 冷静 后悔 退费
+成人 大人 成年人
 金卡 高级 尊享
 银卡 初级 基础
 药品 药 处方
