@@ -122,8 +122,12 @@ def heed(
     budget: float,
     log: Path | None,
 ) -> None:
-    """Train a model's heed anchors on the project's own contrast data; resumes after a kill."""
+    """Train a model's heed anchors on the project's own contrast data; resumes after a kill.
 
+    \b
+    Example:
+      ska-build heed --model smollm2 --neutral ~/texts -o heed.safetensors
+    """
     from ska_builder.anchors.heed import (
         Settings,
         folder_windows,
@@ -156,10 +160,11 @@ def heed(
                 file.write(json.dumps(entry) + "\n")
 
     with progress_bar() as bar:
+        seen = generate_all(seed, 4)
         sets = train(
             model,
             tokenizer,
-            generate_all(seed, 4),
+            seen,
             windows,
             settings,
             checkpoint=output.with_name(output.name + ".checkpoint"),
@@ -168,7 +173,9 @@ def heed(
         )
         bar.add_task("strength under the KL budget", total=None)
         sets, curve = limit_strength(model, sets, held, budget)
-        unseen = random.Random(seed).sample(generate_all(seed + 1, 1), 24)
+        trained = {(p.rule, p.context) for p in seen}
+        fresh = [p for p in generate_all(seed + 1, 1) if (p.rule, p.context) not in trained]
+        unseen = random.Random(seed).sample(fresh, 24)
         gates = gate_rates(model, tokenizer, sets, unseen, held)
     last = lines[-40:]  # none where a finished run was resumed
     Pack(

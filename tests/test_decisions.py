@@ -95,6 +95,40 @@ def test_ties_and_contested() -> None:
     assert settled(other, RULES).status == "contested"
 
 
+def test_orders_of_several_rules_rank_kinds_together() -> None:
+    rules = [
+        "The amendment prevails over the master agreement.",
+        "The master agreement prevails over the order form; of two order forms, the later one.",
+        "The data protection annex prevails over the order form.",
+    ]
+
+    def one(kind: str, days: int, day: str | None = None) -> Source:
+        return source(f"{kind}{days}", kind, f"The payment period is {days} days.", day)
+
+    amendment, master = one("amendment", 10), one("master agreement", 20)
+    annex, form = one("data protection annex", 30), one("order form", 40, "2025-05-01")
+    found = settled([form, amendment], rules)
+    assert shown(found) == {"count": "10", "unit": "day"}, "by way of the master agreement"
+    assert "amendment prevails over order form" in found.reason
+    assert shown(settled([master, form], rules)) == {"count": "20", "unit": "day"}
+    assert settled([master, annex, form], rules).status == "contested", "no rule compares the two"
+    later = one("order form", 50, "2025-06-01")
+    found = settled([form, later], rules)
+    assert shown(found) == {"count": "50", "unit": "day"}
+    assert "the later date counts" in found.reason
+    circle = [*rules, "The order form prevails over the amendment."]
+    assert settled([form, amendment], circle).status == "contested"
+
+
+def test_dates_are_compared_as_dates() -> None:
+    sources = [
+        source("A", "amendment", "The payment period is 30 days.", "20250615"),
+        source("B", "amendment", "The payment period is 45 days.", "2025-03-01"),
+    ]
+    found = settled(sources, ["Of two amendments, the later one."])
+    assert shown(found) == {"count": "30", "unit": "day"}
+
+
 def test_equal_in_another_unit_needs_no_rule() -> None:
     sources = [
         source("A", "contract", "The payment period is two weeks."),

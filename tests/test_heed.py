@@ -83,18 +83,35 @@ def test_a_killed_run_resumes_to_the_same_anchors(
         torch.testing.assert_close(resumed[path].keys, anchors.keys, rtol=0, atol=1e-6)
 
 
-def test_a_checkpoint_of_other_settings_is_not_taken(
-    llama: Any, byte_level: Any, windows: torch.Tensor, tmp_path: Path, monkeypatch: Any
+@pytest.mark.parametrize("what", ["settings", "data", "model"])
+def test_a_checkpoint_of_something_else_is_not_taken(
+    llama: Any, byte_level: Any, windows: torch.Tensor, tmp_path: Path, what: str, caplog: Any
 ) -> None:
-    monkeypatch.setattr(heed, "SAVE_EVERY", 4)
+    short = replace(SETTINGS, steps=heed.SAVE_EVERY)
     file = tmp_path / "run.checkpoint"
-    train(llama, byte_level, pairs(), windows, SETTINGS, checkpoint=file)
+    train(llama, byte_level, pairs(), windows, short, checkpoint=file)
     steps: list[int] = []
-    other = Settings(**{**vars(SETTINGS), "seed": 1, "steps": 2})
-    train(
-        llama, byte_level, pairs(), windows, other, file, report=lambda e: steps.append(e["step"])
-    )
-    assert steps == [0, 1]
+    if what == "settings":
+        short = replace(short, seed=1)
+    if what == "model":
+        torch.nn.init.normal_(llama.get_input_embeddings().weight)
+    data = pairs()[:4] if what == "data" else pairs()
+    train(llama, byte_level, data, windows, short, file, report=lambda e: steps.append(e["step"]))
+    assert steps == list(range(short.steps)) and "begins anew" in caplog.text
+
+
+def test_a_damaged_checkpoint_is_said(
+    llama: Any, byte_level: Any, windows: torch.Tensor, tmp_path: Path
+) -> None:
+    file = tmp_path / "run.checkpoint"
+    file.write_bytes(b"\x10\x00\x00")
+    with pytest.raises(ZerolayerError, match=r"damaged .* delete it"):
+        train(llama, byte_level, pairs(), windows, SETTINGS, checkpoint=file)
+
+
+def test_one_anchor_is_enough(llama: Any, byte_level: Any, windows: torch.Tensor) -> None:
+    sets = train(llama, byte_level, pairs(), windows, replace(SETTINGS, anchors=1, steps=2))
+    assert all(a.keys.shape[0] == 1 for a in sets.values())
 
 
 def test_strength_is_the_largest_within_the_budget(llama: Any, windows: torch.Tensor) -> None:

@@ -66,6 +66,9 @@ class Vocabulary:
         self.sentence_ends = frozenset(
             i for i, t in enumerate(self.token_bytes) if t and t[-1] in ends
         )
+        self.value_starts = frozenset(
+            i for i, t in enumerate(self.token_bytes) if t and _may_begin_value(t)
+        )
 
     @classmethod
     def from_tokenizer(cls, tokenizer: Any, logits_width: int | None = None) -> Vocabulary:
@@ -102,6 +105,32 @@ class Vocabulary:
         for token in self.token_bytes:
             digest.update(b"\xff" if token is None else len(token).to_bytes(4, "little") + token)
         return digest.hexdigest()[:32]
+
+
+_WORDS = frozenset(v.lower() for v in VALUE_STARTS if v.isascii() and v.isalpha())
+_SIGNS = tuple(v for v in VALUE_STARTS if not (v.isascii() and v.isalpha()))
+_FIRST_BYTES = frozenset(v.encode()[:n] for v in _SIGNS for n in range(1, len(v.encode())))
+
+
+def begins_value(text: str) -> bool | None:
+    """Whether a text, from a word's start on, begins a value; None while it may become one."""
+    text = text.lstrip()
+    if text.startswith(_SIGNS):
+        return True
+    if text.endswith("\ufffd"):  # a character that is not complete yet
+        return None
+    word = re.match(r"[A-Za-z]*", text)[0].lower()  # type: ignore[index]
+    if len(word) < len(text):
+        return word in _WORDS
+    return None if any(w.startswith(word) for w in _WORDS) else False
+
+
+def _may_begin_value(token: bytes) -> bool:
+    if token in _FIRST_BYTES:
+        return True
+    text = token.decode("utf-8", "ignore")
+    # Letters count at a word's start alone: after a blank, or as a capital.
+    return bool(text.strip()) and not text[:1].islower() and begins_value(text) is not False
 
 
 def _reader(data: dict[str, Any]) -> Any:

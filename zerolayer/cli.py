@@ -94,7 +94,7 @@ def _model(name: str, dtype: str) -> tuple[Any, Any]:
 @click.option("--lead", default="", help="Beginning of the answer.")
 @click.option("--max-tokens", default=96, show_default=True, type=click.IntRange(1, 4096))
 @click.option("--temperature", default=0.0, show_default=True, type=click.FloatRange(0, 5))
-@click.option("--seed", type=int, default=None)
+@click.option("--seed", default=0, show_default=True, type=click.IntRange(0))
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def generate(
     name: str,
@@ -105,7 +105,7 @@ def generate(
     lead: str,
     max_tokens: int,
     temperature: float,
-    seed: int | None,
+    seed: int,
     as_json: bool,
 ) -> None:
     """Answer a question about sources, with a pack attached; decisions are marked.
@@ -116,11 +116,11 @@ def generate(
           --ask "What is the payment period?"
     """
     from zerolayer.attach import attach
-    from zerolayer.engines.hf import chat_prompt
+    from zerolayer.engines.hf import Sampling, chat_prompt
     from zerolayer.engines.hf import generate as run_model
     from zerolayer.evaluation.answers import question_prompt, source_block
     from zerolayer.pack import Pack
-    from zerolayer.runtime.session import session_for
+    from zerolayer.runtime.session import Runtime
     from zerolayer.sources import read_source
     from zerolayer.tables import event_table
 
@@ -130,7 +130,7 @@ def generate(
     pack = Pack.load(pack_path)
     model, tokenizer = _model(name, dtype)
     prompt = chat_prompt(tokenizer, question_prompt((), source_block(documents), ask))
-    session = session_for(pack, model, tokenizer, documents, ask)
+    session = Runtime(pack, model, tokenizer).session(documents, ask)
     show: Callable[[str], None] | None = None if as_json else _stream
     with attach(model, pack):
         answer = run_model(
@@ -140,8 +140,7 @@ def generate(
             session,
             lead=lead,
             max_new_tokens=max_tokens,
-            temperature=temperature,
-            seed=seed,
+            sampling=Sampling(temperature=temperature, seed=seed),
             on_text=show,
         )
     if as_json:

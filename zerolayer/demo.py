@@ -83,11 +83,12 @@ def _ask(
     from zerolayer.cli import progress_bar
     from zerolayer.engines.hf import chat_prompt, generate
     from zerolayer.evaluation.answers import question_prompt, source_block
-    from zerolayer.runtime.session import session_for
+    from zerolayer.runtime.session import Runtime
 
     table = Table(show_lines=True)
     for title in ("question", "without the pack", "with the pack"):
         table.add_column(title, ratio=1)
+    runtime = Runtime(pack, model, tokenizer)
     events: list[DecisionEvent] = []
     spent = decided = 0.0
     thrown = tokens = 0
@@ -96,7 +97,7 @@ def _ask(
             prompt = chat_prompt(tokenizer, question_prompt((), source_block(sources), question))
             ends = ("\n",)
             plain = generate(model, tokenizer, prompt, lead=lead, max_new_tokens=32, stop=ends)
-            session = session_for(pack, model, tokenizer, sources, question)
+            session = runtime.session(sources, question)
             with attach(model, pack):
                 guarded = generate(
                     model, tokenizer, prompt, session, lead=lead, max_new_tokens=32, stop=ends

@@ -9,6 +9,8 @@ median of neutral scores, so that these gates are at work everywhere.
 
 from __future__ import annotations
 
+import hashlib
+import logging
 import math
 import random
 from collections.abc import Callable, Iterable, Sequence
@@ -18,6 +20,7 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
+from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
@@ -29,6 +32,8 @@ from zerolayer.models import fingerprint
 from zerolayer.pack import Pack
 from zerolayer.scoring import Batch, collate, encode, hidden_states, log_probs, next_log_probs
 
+log = logging.getLogger(__name__)
+
 # How often a kind is drawn: those that a small model can learn to generalise come more often.
 WEIGHTS = {
     "consistency": 4,
@@ -38,8 +43,6 @@ WEIGHTS = {
     "requirement": 2,
     "definition": 2,
 }
-
-
 SAVE_EVERY = 40  # steps
 # Factors that limit_strength tries.
 STRENGTHS = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2)
@@ -195,8 +198,8 @@ def start_keys(
     others = torch.randint(len(tails), (layers, count - 1), generator=generator)
     center = plain.mean(1)
     for i in range(layers):
-        rows = torch.stack([tails[int(j)][0][i] for j in others[i]]) - center[i]
-        heed.ska_keys[i] = torch.cat([first[i : i + 1], F.normalize(rows, dim=-1)])
+        rows = [F.normalize(tails[int(j)][0][i] - center[i], dim=-1) for j in others[i]]
+        heed.ska_keys[i] = torch.stack([first[i], *rows])
         # Keys of length sqrt(d) make <x̂, key> / sqrt(d) move by about one over the text.
         heed.ska_keys[i] *= 4.0
         scores = plain[i] @ heed.ska_keys[i].t() / plain.shape[-1] ** 0.5
@@ -213,7 +216,8 @@ def train(
     progress: Callable[[Iterable[int]], Iterable[int]] = iter,
     report: Callable[[dict[str, Any]], None] | None = None,
 ) -> dict[str, AnchorSet]:
-    """Train heed anchors; resumes from `checkpoint` where one of the same settings is found.
+    """Train heed anchors; resumes from `checkpoint` where one of the same model, data and
+    settings is found.
 
     Args:
         pairs: contrast pairs; whole counterbalance groups are drawn, so that no step rewards a
@@ -227,7 +231,8 @@ def train(
     rng = random.Random(settings.seed)
     groups = _groups(pairs)
     optimizer = torch.optim.AdamW(heed.parameters(), lr=settings.learning_rate, weight_decay=0.0)
-    done = _resume(heed, optimizer, checkpoint, settings)
+    stamp = _stamp(model, pairs, windows, settings)
+    done = _resume(heed, optimizer, checkpoint, stamp)
     if not done:
         sample = [
             rng.choice(groups[k][rng.randrange(len(groups[k]))]) for k in groups for _ in range(6)
@@ -263,7 +268,7 @@ def train(
                 }
             )
         if checkpoint and (step + 1) % SAVE_EVERY == 0:
-            _save(heed, optimizer, checkpoint, step + 1, settings)
+            _save(heed, optimizer, checkpoint, step + 1, stamp)
     heed.remove()
     return heed.anchor_sets()
 
@@ -315,7 +320,7 @@ def gate_rates(
     """Share of rows with an open gate, the mean over norms: under a rule, without, on neutral text.
 
     Args:
-        pairs: pairs of another seed than the training's.
+        pairs: pairs that training has not seen.
         held: int64 [N, T] neutral windows that training has not seen.
     """
     pack = Pack(model=fingerprint(model), tokenizer="", anchors=sets)
@@ -378,35 +383,45 @@ def _schedule(step: int, settings: Settings) -> float:
     return 0.5 * (1 + math.cos(math.pi * share))
 
 
-def _stamp(settings: Settings) -> str:
-    return repr(settings)
+def _stamp(model: Any, pairs: Sequence[Pair], windows: Tensor, settings: Settings) -> str:
+    """What a checkpoint belongs to: settings, model and data."""
+    data = hashlib.sha256(repr(pairs).encode() + windows.numpy().tobytes()).hexdigest()[:16]
+    return f"{settings!r} {fingerprint(model)!r} {data}"
 
 
 def _save(
-    heed: Trainable, optimizer: torch.optim.Optimizer, path: Path, step: int, settings: Settings
+    heed: Trainable, optimizer: torch.optim.Optimizer, path: Path, step: int, stamp: str
 ) -> None:
     tensors = {name: p.detach() for name, p in heed.named_parameters()}
     for name, parameter in heed.named_parameters():
         for key in ("exp_avg", "exp_avg_sq"):
             tensors[f"{key}.{name}"] = optimizer.state[parameter][key]
     scratch = path.with_name(path.name + ".part")
-    save_file(tensors, scratch, metadata={"step": str(step), "settings": _stamp(settings)})
+    save_file(tensors, scratch, metadata={"step": str(step), "stamp": stamp})
     scratch.replace(path)
 
 
 def _resume(
-    heed: Trainable, optimizer: torch.optim.Optimizer, path: Path | None, settings: Settings
+    heed: Trainable, optimizer: torch.optim.Optimizer, path: Path | None, stamp: str
 ) -> int:
-    """Number of steps already done; 0 without a checkpoint of the same settings."""
+    """Number of steps already done; 0 without a checkpoint of the same model, data and settings.
+
+    Raises:
+        ZerolayerError: the checkpoint is damaged.
+    """
     if path is None or not path.is_file():
         return 0
-    from safetensors import safe_open
-
-    with safe_open(path, framework="pt") as file:
-        metadata = file.metadata()
-    if metadata.get("settings") != _stamp(settings):
+    try:
+        with safe_open(path, framework="pt") as file:
+            metadata = file.metadata() or {}
+        tensors = load_file(path)
+    except SafetensorError as error:
+        raise ZerolayerError(
+            f"the checkpoint {path} is damaged ({error}); delete it to begin anew"
+        ) from error
+    if metadata.get("stamp") != stamp:
+        log.warning("%s belongs to another model, data or settings; training begins anew", path)
         return 0
-    tensors = load_file(path)
     step = int(metadata["step"])
     with torch.no_grad():
         for name, parameter in heed.named_parameters():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -242,7 +241,7 @@ def continue_precedence(reading: Reading, sentence: Sentence) -> None:
 def read_norms(sentences: Sequence[str]) -> list[Reading]:
     """Readings of bare rule sentences, without headings and fields.
 
-    All sentences about precedence become one reading; a sentence that states no norm gives none.
+    Tie rules go to the first reading about precedence; a sentence that states no norm gives none.
     `rule` is the sentence, `line` its place in the list from 1.
     """
     readings: list[Reading] = []
@@ -267,25 +266,12 @@ def read_norms(sentences: Sequence[str]) -> list[Reading]:
             for reading in readings_of(sentence, plain(one), number):
                 if reading.kind != "precedence":
                     readings.append(reading)
-                elif precedence is None:
-                    precedence = reading
-                    readings.append(reading)
                 else:
-                    _join(precedence, reading)
+                    precedence = precedence or reading
+                    readings.append(reading)
     if action:
         readings = [
             Reading(r.rule, r.line, r.kind, r.language, r.slot, cast(Any, action), r.details)
             for r in readings
         ]
     return readings
-
-
-def _join(first: Reading, second: Reading) -> None:
-    orders = [first.details.get("order", []), second.details.get("order", [])]
-    pairs = [pair for one in orders for pair in itertools.pairwise(one)]
-    if pairs:
-        first.details["order"] = english.chain(pairs)
-    ties = list(second.details.get("ties") or filter(None, [second.details.get("tie")]))
-    continue_precedence(
-        first, Sentence("", "en", ties=ties, unresolved=second.details.get("unresolved"))
-    )

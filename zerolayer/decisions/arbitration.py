@@ -3,13 +3,28 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import date
+from itertools import pairwise
 
 from zerolayer.decisions.ledger import Fact, Ledger, Source, applies
 from zerolayer.decisions.sentences import fold
 from zerolayer.readings import Reading
 from zerolayer.values import Value, renderings, same
+
+TIES = {
+    "en": {
+        "later date": "the later date counts",
+        "earlier date": "the earlier date counts",
+        "higher rank": "the higher rank counts",
+    },
+    "zh": {
+        "later date": "以日期在后者为准",
+        "earlier date": "以日期在前者为准",
+        "higher rank": "以级别较高者为准",
+    },
+}
 
 
 @dataclass(frozen=True)
@@ -28,8 +43,10 @@ def settle(
 ) -> Settlement:
     """Settle one slot.
 
-    Order of kinds first, then the tie rules in their order; a kind that the order does not name
-    has no place in it. Facts limited to another case than the one asked about take no part.
+    The orders of all precedence rules together rank the kinds; a kind that they do not compare
+    with another stands beside it. Facts of a lower kind give way, then the tie rules part what is
+    left of one kind, in the order in which they are written. Facts limited to another case than
+    the one asked about take no part.
     """
     language = "zh" if re.search(r"[\u4e00-\u9fff]", slot) else "en"
     facts = [f for f in ledger.facts(slot) if applies(f, question)]
@@ -46,36 +63,21 @@ def settle(
         ids = ", ".join(dict.fromkeys(f.source_id for f in facts))
         text = f"{ids}写明{shown}" if language == "zh" else f"{shown} by {ids}, and none disagrees"
         return Settlement(slot, "settled", facts[0].value, tuple(facts), text)
-    left = list(facts)
-    order = next(
-        (list(r.details.get("order", ())) for r in precedence if r.details.get("order")), []
-    )
-    why = ""
-    if order:
-        ranked = [(_place(ledger.sources[f.source_id].kind, order), f) for f in left]
-        if any(place is None for place, _ in ranked):
-            # A kind outside the order cannot be compared with those inside it.
-            return _contested(slot, facts, ledger, language)
-        best = min(place for place, _ in ranked if place is not None)
-        left = [f for place, f in ranked if place == best]
-        why = ledger.sources[left[0].source_id].kind
-    elif len({ledger.sources[f.source_id].kind for f in left}) > 1:
-        # Tie rules are for sources of one kind; nothing ranks the kinds.
+    kinds = {f.source_id: _name(ledger.sources[f.source_id].kind) for f in facts}
+    lower = set().union(*(_below(kind, precedence) for kind in set(kinds.values())))
+    left = [f for f in facts if kinds[f.source_id] not in lower]
+    used: list[str] = []
+    if not _agree(left) and len({kinds[f.source_id] for f in left}) == 1:
+        for tie in _ties(precedence):
+            if not _agree(left):
+                used.append(tie)
+                left = _part(left, tie, ledger)
+    if not left or not _agree(left):
         return _contested(slot, facts, ledger, language)
-    for tie in _ties(precedence):
-        if _agree(left):
-            break
-        left = _part(left, tie, ledger)
-        why = f"{why}, {tie}" if why else tie
-    if not _agree(left):
-        return _contested(slot, facts, ledger, language)
-    winner = ledger.sources[left[0].source_id]
-    shown = renderings(left[0].value, language)[0]
-    text = (
-        f"{winner.id}（{winner.kind}）排在最前，写明{shown}"
-        if language == "zh"
-        else f"{winner.id} ({winner.kind}) comes first by the rules ({why}) and states {shown}"
-    )
+    if precedence:
+        language = precedence[0].language
+    beaten = [f for f in facts if kinds[f.source_id] not in {kinds[g.source_id] for g in left}]
+    text = _why(left[0], beaten, used, ledger, language)
     return Settlement(slot, "settled", left[0].value, tuple(left), text)
 
 
@@ -83,13 +85,20 @@ def _agree(facts: Sequence[Fact]) -> bool:
     return all(same(f.value, facts[0].value) for f in facts)
 
 
-def _place(kind: str, order: Sequence[str]) -> int | None:
-    """Rank of a kind in an order; names are compared folded, singular, and by their last words."""
-    wanted = _name(kind)
-    for i, name in enumerate(order):
-        if _name(name) == wanted:
-            return i
-    return None
+def _below(kind: str, precedence: Sequence[Reading]) -> set[str]:
+    """The kinds that give way to `kind`, as the orders state or imply. In orders that turn in a
+    circle each kind is below itself, so that none of them prevails."""
+    next_lower: dict[str, set[str]] = {}
+    for reading in precedence:
+        for high, low in pairwise(_name(k) for k in reading.details.get("order", ())):
+            next_lower.setdefault(high, set()).add(low)
+    reached: set[str] = set()
+    waiting = [kind]
+    while waiting:
+        fresh = next_lower.get(waiting.pop(), set()) - reached
+        reached |= fresh
+        waiting += fresh
+    return reached
 
 
 def _name(kind: str) -> str:
@@ -106,14 +115,33 @@ def _ties(precedence: Sequence[Reading]) -> list[str]:
 
 
 def _part(facts: Sequence[Fact], tie: str, ledger: Ledger) -> list[Fact]:
-    key: Callable[[Source], str | int | None] = (
-        (lambda s: s.rank) if tie == "higher rank" else (lambda s: s.date)
-    )
-    keys = [key(ledger.sources[f.source_id]) for f in facts]
-    if any(k is None for k in keys):
+    keys = [_key(ledger.sources[f.source_id], tie) for f in facts]
+    known = [k for k in keys if k is not None]
+    if len(known) < len(keys):
         return list(facts)
-    best = (min if tie == "earlier date" else max)(keys)  # type: ignore[type-var]
+    best = (min if tie == "earlier date" else max)(known)
     return [f for f, k in zip(facts, keys, strict=True) if k == best]
+
+
+def _key(source: Source, tie: str) -> int | None:
+    if tie == "higher rank":
+        return source.rank
+    return date.fromisoformat(source.date).toordinal() if source.date else None
+
+
+def _why(
+    winner: Fact, beaten: Sequence[Fact], ties: Sequence[str], ledger: Ledger, language: str
+) -> str:
+    source = ledger.sources[winner.source_id]
+    shown = renderings(winner.value, language)[0]
+    lower = list(dict.fromkeys(ledger.sources[f.source_id].kind for f in beaten))
+    if language == "zh":
+        steps = [f"{source.kind}优先于{'、'.join(lower)}"] * bool(lower)
+        steps += [TIES["zh"].get(tie, tie) for tie in ties]
+        return f"{source.id}（{source.kind}）写明{shown}；按规则，{'，'.join(steps)}"
+    steps = [f"{source.kind} prevails over {' and '.join(lower)}"] * bool(lower)
+    steps += [TIES["en"].get(tie, tie) for tie in ties]
+    return f"{source.id} ({source.kind}) states {shown}; by the rules, {', and '.join(steps)}"
 
 
 def _contested(slot: str, facts: Sequence[Fact], ledger: Ledger, language: str) -> Settlement:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from bisect import bisect_right
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
@@ -86,11 +85,9 @@ def split(text: str) -> list[Part]:
     return parts
 
 
-def sentence_at(text: str, offset: int) -> str:
-    """The part of `text` that an offset lies in, "" where it lies in none (a list mark)."""
-    parts = split(text)
-    i = bisect_right(parts, offset, key=lambda p: p.start) - 1
-    return text[parts[i].start : parts[i].end] if i >= 0 and offset < parts[i].end else ""
+def ends_sentence(text: str) -> bool:
+    """Whether `text` would end its last part if a new sentence followed ("approx." does not)."""
+    return len(split(text + " A")) > len(split(text))
 
 
 def _bounded(text: str, start: int, end: int) -> list[Part]:

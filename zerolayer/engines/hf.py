@@ -1,4 +1,9 @@
-"""Generation with decisions on a transformers model: one stream, greedy or sampled."""
+"""Generation with decisions on transformers models: greedy or sampled, one prompt or a batch.
+
+The loop is the project's own, as a repair has to return to an earlier place: it crops the cache of
+a single row, and moves the cached row to the right in a batch. Beam search and assisted decoding
+are transformers' own and can only be observed.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +14,13 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from transformers import (
+    LogitsProcessor,
+    RepetitionPenaltyLogitsProcessor,
+    TemperatureLogitsWarper,
+    TopKLogitsWarper,
+    TopPLogitsWarper,
+)
 
 from zerolayer.decisions.events import DecisionEvent
 from zerolayer.errors import ZerolayerError
@@ -23,9 +35,26 @@ class Answer:
     tokens: list[int]
     events: list[DecisionEvent] = field(default_factory=list)
     decision_tokens: int = 0  # thrown away by repairs; they count toward the limit
-    finish_reason: str = "length"
+    finish_reason: str = "length"  # end, length or stopped
+    stopped: str | None = None  # why, where the decisions ended it
     seconds: float = 0.0
     decision_seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """How the next token is chosen.
+
+    Processors and the repetition penalty come first, then the decisions, then temperature, top-k
+    and top-p: what a decision forbids stays forbidden, and what it leaves is sampled from.
+    """
+
+    temperature: float = 0.0  # 0 is greedy
+    top_k: int = 0  # 0 keeps all
+    top_p: float = 1.0
+    repetition_penalty: float = 1.0
+    seed: int = 0
+    processors: tuple[LogitsProcessor, ...] = ()
 
 
 def chat_prompt(tokenizer: Any, user: str, lead: str = "") -> str:
@@ -39,7 +68,6 @@ def chat_prompt(tokenizer: Any, user: str, lead: str = "") -> str:
     return str(text) + lead
 
 
-@torch.inference_mode()
 def generate(
     model: Any,
     tokenizer: Any,
@@ -47,8 +75,7 @@ def generate(
     session: Session | None = None,
     lead: str = "",
     max_new_tokens: int = 96,
-    temperature: float = 0.0,
-    seed: int | None = None,
+    sampling: Sampling | None = None,
     stop: Sequence[str] = (),
     on_text: Callable[[str], None] | None = None,
 ) -> Answer:
@@ -58,124 +85,323 @@ def generate(
         prompt: the full prompt text without the lead.
         session: decisions; None generates plainly.
         lead: the beginning of the answer; the automaton reads it as part of the answer.
-        temperature: 0 is greedy.
         stop: texts that end the answer, apart from the model's own end.
-        on_text: called with text that can no longer change, the lead included. With a session
-            whose rules may repair, a sentence is held back until it has been read.
+        on_text: called with text that can no longer change, the lead included. Under `repair`
+            text is held back from a decision point until its value is complete and right, at the
+            longest to the end of the sentence.
 
     Raises:
-        ZerolayerError: the prompt and the answer do not fit into the model's context.
+        ZerolayerError: the prompt is empty, or with the answer exceeds the model's context.
     """
-    began = time.perf_counter()
-    start: list[int] = tokenizer(prompt).input_ids
-    leading: list[int] = tokenizer(lead, add_special_tokens=False).input_ids if lead else []
-    limit = int(model.config.get_text_config().max_position_embeddings)
-    if len(start) + len(leading) + max_new_tokens > limit:
+    show = (lambda _, text: on_text(text)) if on_text is not None else None
+    return generate_batch(
+        model, tokenizer, [prompt], [session], [lead], max_new_tokens, sampling, stop, show
+    )[0]
+
+
+@torch.inference_mode()
+def generate_batch(
+    model: Any,
+    tokenizer: Any,
+    prompts: Sequence[str],
+    sessions: Sequence[Session | None] | None = None,
+    leads: Sequence[str] | None = None,
+    max_new_tokens: int = 96,
+    sampling: Sampling | None = None,
+    stop: Sequence[str] = (),
+    on_text: Callable[[int, str], None] | None = None,
+) -> list[Answer]:
+    """Generate one answer for each prompt, in one batch padded on the left.
+
+    Every row has its own session and its own sampler, so a row's choices do not depend on the
+    others; rows that end leave the batch. Arguments and errors as in `generate`; on_text gets the
+    row's index too.
+    """
+    sampling = sampling or Sampling()
+    sessions = sessions or [None] * len(prompts)
+    leads = leads or [""] * len(prompts)
+    if not len(prompts) == len(sessions) == len(leads):
         raise ZerolayerError(
-            f"the prompt has {len(start) + len(leading)} tokens and the answer may have "
-            f"{max_new_tokens}; together they exceed the model's context of {limit}: "
-            "shorten the sources or lower --max-tokens"
+            f"{len(prompts)} prompts, {len(sessions)} sessions and {len(leads)} leads; "
+            "give one of each for every prompt"
         )
-    generator = torch.Generator().manual_seed(seed) if seed is not None else None
-    ends = _end_tokens(model, tokenizer)
-    tokens: list[int] = []
-    for token in leading:
-        tokens.append(token)
-        kept = session.feed(token) if session is not None else None
-        if kept is not None:  # the lead itself contradicts the sources; what follows it is dropped
-            tokens = tokens[:kept]
+    rows = [
+        _Row(i, model, tokenizer, prompt, session, lead, max_new_tokens, sampling, stop, on_text)
+        for i, (prompt, session, lead) in enumerate(zip(prompts, sessions, leads, strict=True))
+    ]
+    for row in rows:
+        row.check_context()
+    cache = _Cache(model, rows)
+    live = list(rows)
+    while live := _still_live(live, cache):
+        logits = cache.step()
+        for place, row in enumerate(live):
+            kept = row.take(logits[place : place + 1])
+            if kept is not None:
+                cache.return_to(place, len(row.start) + kept)
+    return [row.answer() for row in rows]
+
+
+def observe(
+    model: Any,
+    tokenizer: Any,
+    prompt: str,
+    session: Session,
+    lead: str = "",
+    max_new_tokens: int = 96,
+    **options: Any,
+) -> Answer:
+    """Answer by transformers' own `generate` (beam search, an assistant model, a custom loop).
+
+    There the tokens of an answer are known only when it is complete, so decisions can be observed
+    and nothing more.
+
+    Args:
+        options: go to `model.generate` as they are (num_beams, assistant_model, …).
+
+    Raises:
+        ZerolayerError: a rule asks for more than to be observed.
+    """
+    strict = [p for p in session.plans if p.action != "observe"]
+    if strict:
+        raise ZerolayerError(
+            f"rule {strict[0].rule or strict[0].slot.name!r} has the action {strict[0].action}, "
+            "but beam search and assisted decoding can only be observed; give the rule "
+            '"- action: observe", or use generate() without them'
+        )
+    row = _Row(0, model, tokenizer, prompt, session, lead, max_new_tokens, Sampling(), (), None)
+    row.check_context()
+    ids = torch.tensor([row.start + row.tokens], device=model.device)
+    made = model.generate(
+        input_ids=ids,
+        attention_mask=torch.ones_like(ids),
+        max_new_tokens=max_new_tokens,
+        **options,
+    )
+    for token in made[0, ids.shape[1] :].tolist():
+        if token in row.ends:
+            row.reason = "end"
             break
-    shown = 0
-    cache: Any = None
-    pending = start + tokens
-    spent = 0
-    reason = "length"
-    repairs = session is not None and any(p.action == "repair" for p in session.plans)
-    while spent < max_new_tokens:
-        out = model(
-            input_ids=torch.tensor([pending]),
-            cache=cache,
+        row.tokens.append(token)
+        session.feed(token)
+    session.finish()
+    return row.answer()
+
+
+class _Row:
+    """One answer on its way."""
+
+    def __init__(
+        self,
+        index: int,
+        model: Any,
+        tokenizer: Any,
+        prompt: str,
+        session: Session | None,
+        lead: str,
+        max_new_tokens: int,
+        sampling: Sampling,
+        stop: Sequence[str],
+        on_text: Callable[[int, str], None] | None,
+    ) -> None:
+        self.index, self.tokenizer, self.session, self.lead = index, tokenizer, session, lead
+        self.limit, self.sampling, self.stop, self.on_text = max_new_tokens, sampling, stop, on_text
+        self.context = int(model.config.get_text_config().max_position_embeddings)
+        self.ends = _end_tokens(model, tokenizer)
+        self.start: list[int] = tokenizer(prompt).input_ids
+        if not self.start:
+            raise ZerolayerError(f"prompt {index} is empty; give at least one word")
+        self.generator: torch.Generator | None = None
+        if sampling.temperature > 0:
+            self.generator = torch.Generator().manual_seed(sampling.seed + index)
+            if session is not None:
+                session.generator = self.generator
+        self.tokens: list[int] = []
+        self.spent = self.shown = 0
+        self.reason: str | None = None if max_new_tokens > 0 else "length"
+        self.began = time.perf_counter()
+        for token in tokenizer(lead, add_special_tokens=False).input_ids if lead else []:
+            self.tokens.append(token)
+            kept = session.feed(token) if session is not None else None
+            if kept is not None:  # the lead contradicts the sources; what follows it is dropped
+                self.tokens = self.tokens[:kept]
+                break
+        self._check_stopped()
+
+    def check_context(self) -> None:
+        """Raises ZerolayerError where prompt and answer exceed the model's context."""
+        used = len(self.start) + len(self.tokens)
+        if used + self.limit > self.context:
+            raise ZerolayerError(
+                f"the prompt has {used} tokens and the answer may have {self.limit}; together "
+                f"they exceed the model's context of {self.context}: shorten the sources or "
+                "lower --max-tokens"
+            )
+
+    def take(self, logits: Tensor) -> int | None:
+        """Choose the next token from logits [1, V].
+
+        Returns:
+            None, or the number of the answer's tokens that stay: the cache has to return there.
+        """
+        token = self._choose(logits)
+        if token is None:
+            self.reason = "stopped"
+            return None
+        self.spent += 1
+        kept = None
+        ending = token in self.ends
+        if not ending:
+            self.tokens.append(token)
+            kept = self.session.feed(token) if self.session is not None else None
+            ending = kept is None and self._at_stop_text()
+        if kept is None and (ending or self.spent == self.limit):
+            kept = self.session.finish() if self.session is not None else None
+            if kept is None:
+                self.reason = "end" if ending else "length"
+        if kept is not None:
+            self.tokens = self.tokens[:kept]
+            if self.spent == self.limit:  # nothing is left of the limit to say it again
+                self.reason = "length"
+        self._check_stopped()
+        self._show()
+        return kept
+
+    def _choose(self, logits: Tensor) -> int | None:
+        """The next token; None where decisions and processors together leave none."""
+        how = self.sampling
+        ids = torch.tensor([self.start + self.tokens])
+        if how.repetition_penalty != 1.0:
+            logits = RepetitionPenaltyLogitsProcessor(how.repetition_penalty)(ids, logits)
+        for processor in how.processors:
+            logits = processor(ids, logits)
+        if self.session is not None:
+            self.session.adjust(logits)
+            if not (logits > -torch.inf).any():
+                self.session.stopped = (
+                    "the decisions and the logits processors together leave no token"
+                )
+                return None
+        if self.generator is None:
+            return int(logits.argmax(-1))
+        logits = TemperatureLogitsWarper(how.temperature)(ids, logits)
+        if how.top_k > 0:
+            logits = TopKLogitsWarper(how.top_k)(ids, logits)
+        if how.top_p < 1.0:
+            logits = TopPLogitsWarper(how.top_p)(ids, logits)
+        return int(torch.multinomial(logits[0].softmax(-1), 1, generator=self.generator))
+
+    def _at_stop_text(self) -> bool:
+        if not self.stop:
+            return False
+        said = self._decode(len(self.tokens))[len(self.lead) :]
+        return any(s in said for s in self.stop)
+
+    def _check_stopped(self) -> None:
+        if self.session is not None and self.session.stopped:
+            self.reason = "stopped"
+
+    def _decode(self, tokens: int) -> str:
+        return str(self.tokenizer.decode(self.tokens[:tokens], skip_special_tokens=True))
+
+    def _show(self) -> None:
+        """Hand on what can no longer change: whole UTF-8, nothing that may be repaired."""
+        if self.on_text is None:
+            return
+        final = self.reason is not None
+        held = len(self.tokens) if final or self.session is None else self.session.held
+        text = self._decode(held)
+        if not final:
+            text = text.removesuffix("\ufffd")
+        if len(text) > self.shown:
+            self.on_text(self.index, text[self.shown :])
+            self.shown = len(text)
+
+    def answer(self) -> Answer:
+        """The answer as far as it has come."""
+        return Answer(
+            text=self._decode(len(self.tokens)),
+            tokens=self.tokens,
+            events=list(self.session.events) if self.session else [],
+            decision_tokens=self.session.decision_tokens if self.session else 0,
+            finish_reason=self.reason or "length",
+            stopped=self.session.stopped if self.session else None,
+            seconds=time.perf_counter() - self.began,
+            decision_seconds=self.session.seconds if self.session else 0.0,
+        )
+
+
+class _Cache:
+    """The model's cache for the rows of a batch, and the mask that goes with it."""
+
+    def __init__(self, model: Any, rows: Sequence[_Row]) -> None:
+        self.model = model
+        self.rows = list(rows)
+        self.past: Any = None
+        self.mask = torch.zeros(len(rows), 0, dtype=torch.long)  # 1 where a token is cached
+        self.repairs = any(r.session is not None and r.session.repairs for r in rows)
+
+    def step(self) -> Tensor:
+        """Feed what is not cached yet; logits fp32 [B, V] of each row's next token."""
+        pending = [self._pending(i, row) for i, row in enumerate(self.rows)]
+        width = max(len(p) for p in pending)
+        ids = torch.tensor([[p[0]] * (width - len(p)) + p for p in pending])
+        fresh = torch.tensor([[0] * (width - len(p)) + [1] * len(p) for p in pending])
+        self.mask = torch.cat([self.mask, fresh], dim=1)
+        places = (self.mask.cumsum(-1) - 1).clamp(min=0)[:, -width:]
+        padded = not bool(self.mask.all())
+        device = self.model.device
+        out = self.model(
+            input_ids=ids.to(device),
+            attention_mask=self.mask.to(device) if padded else None,
+            position_ids=places.to(device),
+            cache=self.past,
             use_cache=True,
             logits_to_keep=1,
         )
-        if cache is None and repairs:
+        if self.past is None and self.repairs:
             # Layers with a sliding window forget what a repair would return to.
             out.cache.activate_past_recording()
-        cache = out.cache
-        logits = out.logits[:, -1].float()
-        if session is not None:
-            session.adjust(logits)
-        token = _choose(logits, temperature, generator)
-        spent += 1
-        if token in ends:
-            kept = session.finish() if session is not None else None
-            if kept is None:
-                reason = "end"
-                break
-        else:
-            tokens.append(token)
-            kept = session.feed(token) if session is not None else None
-            if kept is None and _ends(tokenizer, tokens, lead, stop):
-                kept = session.finish() if session is not None else None
-                if kept is None:
-                    reason = "end"
-                    break
-        if kept is not None:
-            tokens = tokens[:kept]
-            surplus = cache.get_seq_length() - (len(start) + kept - 1)
-            cache.crop(-surplus)  # a negative length is the number of tokens to remove
-            pending = tokens[-1:]
-            continue
-        pending = [token]
-        if session is not None and session.stopped:
-            break
-        if on_text is not None:
-            text = tokenizer.decode(tokens, skip_special_tokens=True)
-            safe = _safe_length(text, session)
-            if safe > shown:
-                on_text(text[shown:safe])
-                shown = safe
-    else:
-        kept = session.finish() if session is not None else None
-        if kept is not None:  # nothing is left of the limit to say it again
-            tokens = tokens[:kept]
-    if session is not None and session.stopped:
-        reason = "stopped"
-    text = tokenizer.decode(tokens, skip_special_tokens=True)
-    if on_text is not None and len(text) > shown:
-        on_text(text[shown:])
-    return Answer(
-        text=text,
-        tokens=tokens,
-        events=list(session.events) if session else [],
-        decision_tokens=session.decision_tokens if session else 0,
-        finish_reason=reason,
-        seconds=time.perf_counter() - began,
-        decision_seconds=session.seconds if session else 0.0,
-    )
+        self.past = out.cache
+        return torch.as_tensor(out.logits[:, -1].float().cpu())
+
+    def _pending(self, place: int, row: _Row) -> list[int]:
+        cached = int(self.mask[place].sum())
+        return (row.start + row.tokens)[cached:]
+
+    def return_to(self, place: int, length: int) -> None:
+        """Forget what a row has cached behind its first `length` tokens, and its last one, which
+        is fed again."""
+        surplus = int(self.mask[place].sum()) - (length - 1)
+        if len(self.rows) == 1:
+            self.past.crop(-surplus)  # a negative length is the number of tokens to remove
+            self.mask = self.mask[:, : self.mask.shape[1] - surplus]
+            return
+        for layer in self.past.layers:
+            if getattr(layer, "keys", None) is None:
+                raise ZerolayerError(
+                    f"a repair in a batch needs attention caches, not {type(layer).__name__}; "
+                    "generate these prompts one at a time"
+                )
+            for states in (layer.keys, layer.values):
+                states[place] = states[place].roll(surplus, dims=-2)
+        self.mask[place] = self.mask[place].roll(surplus)
+        self.mask[place, :surplus] = 0
+
+    def keep(self, places: Sequence[int]) -> None:
+        """Keep some of the rows."""
+        chosen = torch.tensor(places)
+        self.rows = [self.rows[i] for i in places]
+        self.mask = self.mask[chosen]
+        if self.past is not None:
+            self.past.batch_select_indices(chosen.to(self.model.device))
 
 
-def _ends(tokenizer: Any, tokens: list[int], lead: str, stop: Sequence[str]) -> bool:
-    """Whether a stop text stands in the answer behind its lead."""
-    if not stop:
-        return False
-    text = tokenizer.decode(tokens, skip_special_tokens=True)
-    return any(s in text[len(lead) :] for s in stop)
-
-
-def _safe_length(text: str, session: Session | None) -> int:
-    """Characters that may be shown: whole UTF-8, and nothing that could still be repaired."""
-    end = len(text) - (1 if text.endswith("\ufffd") else 0)
-    if session is not None and any(p.action == "repair" for p in session.plans):
-        end = min(end, session.read_to)
-    return end
-
-
-def _choose(logits: Tensor, temperature: float, generator: torch.Generator | None) -> int:
-    if temperature <= 0:
-        return int(logits.argmax(-1))
-    probabilities = (logits / temperature).softmax(-1)
-    return int(torch.multinomial(probabilities[0], 1, generator=generator))
+def _still_live(rows: list[_Row], cache: _Cache) -> list[_Row]:
+    places = [i for i, row in enumerate(rows) if row.reason is None]
+    if places and len(places) < len(rows):
+        cache.keep(places)
+    return [rows[i] for i in places]
 
 
 def _end_tokens(model: Any, tokenizer: Any) -> set[int]:

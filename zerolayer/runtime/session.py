@@ -5,9 +5,10 @@ The session sees tokens and logits only; any engine that can hand it both can ru
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -19,8 +20,8 @@ from zerolayer.decisions.arbitration import Settlement, settle
 from zerolayer.decisions.events import DecisionEvent
 from zerolayer.decisions.judge import judge
 from zerolayer.decisions.ledger import Ledger, Source
-from zerolayer.decisions.sentences import sentence_at
-from zerolayer.decisions.statements import Statement, read_statements
+from zerolayer.decisions.sentences import ends_sentence, split
+from zerolayer.decisions.statements import Statement, statements_of
 from zerolayer.errors import ZerolayerError
 from zerolayer.pack import Pack
 from zerolayer.readings import Reading, Slot
@@ -28,6 +29,15 @@ from zerolayer.values import renderings
 
 TYPED = ("duration", "money", "date", "percent", "number", "choice")
 STEER_BONUS = 6.0  # nats; enough to turn a tie, not a settled preference
+WRONG = ("contradiction", "contested")
+MOST_MARKS = 64  # in one sentence; a list of numbers without an end must not hold memory
+OPENERS = ' \t\n"“‘*_([|'  # may stand between a full stop and the sentence that follows
+ONE = torch.ones(1, dtype=torch.int32)
+# What follows a value that is complete: "45 days after …", "45 days, …", but not "45 days to …".
+CLOSED = re.compile(
+    r"[*_)\]”\"]*(?:[。；，;]|[.,:]\s|\s+(?!(?:to|or|and|until|till|through|of)\b)[A-Za-z]{2,}"
+    r"[^A-Za-z]|(?![至到或和及])[\u4e00-\u9fff])"
+)
 
 
 @dataclass
@@ -103,12 +113,16 @@ def _texts(plan: Plan, sources: dict[str, Source]) -> list[str]:
 
 
 @dataclass(frozen=True)
-class Snapshot:
-    """What is kept at a decision point so that generation can return to it."""
+class Mark:
+    """What is kept so that generation can return here: tokens, automaton state, sampler state.
+
+    `plan` is that of the trigger, None in front of a value that may turn out to belong to one.
+    """
 
     tokens: int
     state: Tensor
-    plan: Plan
+    plan: Plan | None
+    sampler: Tensor | None
 
 
 class Session:
@@ -116,6 +130,10 @@ class Session:
 
     Use: `feed` every token of the answer (a lead first, if there is one), `adjust` the logits
     before each choice, `finish` at the end. `events` are in order of position.
+
+    A repair returns to a mark: the place behind a trigger, or before a value that came first.
+    Text behind the first open mark may still be taken back (`held`); marks close as soon as the
+    value that follows is complete and right, and at the latest with their sentence.
     """
 
     def __init__(
@@ -125,28 +143,37 @@ class Session:
         plans: Sequence[Plan],
         vocabulary: automaton.Vocabulary,
         tokenizer: Any,
+        generator: torch.Generator | None = None,
     ) -> None:
         """
         Args:
             arena: the pack's automaton, uint8.
             phrases: for each trigger of the automaton, the index of its plan, or −1.
+            generator: what the engine samples with; a repair sets it back.
         """
         self.arena = arena
         self.phrases = list(phrases)
         self.plans = list(plans)
         self.vocabulary = vocabulary
         self.tokenizer = tokenizer
+        self.generator = generator
+        self.slots = tuple(p.slot for p in self.plans)
+        self.repairs = any(p.action == "repair" for p in self.plans)
         self.sets = automaton.event_sets(arena)
         self.state = torch.full((1,), automaton.start_state(arena), dtype=torch.int32)
         self.overlay: Tensor | None = None
         self.overlay_state = torch.zeros(1, dtype=torch.int32)
         self.done = b""
+        self.valued = False  # a value has begun since the overlay was laid
         self.tokens: list[int] = []
         self._text: str | None = ""
         self.read_to = 0  # the text before this offset has been read for statements
-        self.unsure: int | None = None  # end of "USD 1.", which may go on as "USD 1.5"
-        self.snapshots: dict[str, Snapshot] = {}  # of the slots named in the unread text
-        self.forced: set[str] = set()  # slots said again under enforce after a repair
+        self.spoken: int | None = None  # the slot that the last sentence was about
+        self.ending: int | None = None  # offset behind a full stop that may end a sentence
+        self.marks: list[Mark] = []  # of the unread text, in order
+        self.doubtful = False  # the last mark stands before what may turn out to be no value
+        self.repaired: set[str] = set()  # slots said again under enforce; they stay under it
+        self.tried: set[str] = set()  # slots repaired in the unread text: once is enough
         self.acted: set[str] = set()  # slots whose text an overlay has shaped
         self.events: list[DecisionEvent] = []
         self.seconds = 0.0
@@ -157,14 +184,22 @@ class Session:
     def text(self) -> str:
         """The answer so far; decoded when it is asked for, as most tokens ask for nothing."""
         if self._text is None:
-            self._text = str(self.tokenizer.decode(self.tokens, skip_special_tokens=True))
+            self._text = self._decode(len(self.tokens))
         return self._text
+
+    @property
+    def held(self) -> int:
+        """Tokens that can no longer be taken back; what follows them must not be shown yet."""
+        return self.marks[0].tokens if self.marks else len(self.tokens)
+
+    def _decode(self, tokens: int) -> str:
+        return str(self.tokenizer.decode(self.tokens[:tokens], skip_special_tokens=True))
 
     def feed(self, token: int) -> int | None:
         """Take one token of the answer.
 
         Returns:
-            None, or the number of tokens that stay: the engine returns to that snapshot and
+            None, or the number of tokens that stay: the engine returns to that mark and
             generates from there (a repair).
         """
         began = time.perf_counter()
@@ -176,39 +211,56 @@ class Session:
     def _feed(self, token: int) -> int | None:
         self.tokens.append(token)
         self._text = None
-        if self.unsure is not None:
-            follows = self.text[self.unsure : self.unsure + 1]
-            end, self.unsure = self.unsure, None
-            if not follows.isdigit():
-                again = self._read(end)
-                if again is not None:
-                    return again
+        if self.ending is not None:
+            again = self._at_sentence_end()
+            if again is not None:
+                return again
+        if self.doubtful:
+            self._resolve_mark()
+        if token in self.vocabulary.value_starts:
+            self.valued = True
+            if self.repairs:
+                self._mark(len(self.tokens) - 1, None)
         one = torch.tensor([[token]], dtype=torch.int32)
-        length = torch.ones(1, dtype=torch.int32)
-        event = int(ops.scan_tokens(one, length, self.state, self.arena)[0, 0])
-        if self.overlay is None and event >= 0:
+        event = int(ops.scan_tokens(one, ONE, self.state, self.arena)[0, 0])
+        if event >= 0 and (self.overlay is None or not self.valued):
             plans = [self.phrases[t] for t in self.sets[event] if self.phrases[t] >= 0]
             if plans:
                 self._trigger(self.plans[plans[-1]])
         self._advance_overlay(token)
         if token in self.vocabulary.sentence_ends and self.text.endswith(SENTENCE_ENDS):
-            if self.text.endswith(".") and self.text[-2:-1].isdigit():
-                self.unsure = len(self.text)
-            else:
-                return self._read(len(self.text))
+            self.ending = len(self.text)
+            if not self.text[-2:-1].isdigit() and ends_sentence(self.text[self.read_to :]):
+                self.overlay = None  # a value belongs to the sentence that names its slot
+                if self._must_act():
+                    return self._read(len(self.text))
+        elif any(mark.plan is not None for mark in self.marks):
+            self._release()
         return None
 
+    def _at_sentence_end(self) -> int | None:
+        """Read the sentence before a full stop, as soon as what follows tells that it is one
+        ("USD 1." may go on as "USD 1.5", "cl. " as "cl. 4")."""
+        text = self.text
+        if not text[self.ending :].strip(OPENERS):
+            return None
+        self.ending = None
+        start = split(text[self.read_to :])[-1].start
+        return self._read(self.read_to + start) if start > 0 else None
+
     def _trigger(self, plan: Plan) -> None:
-        """A decision point: keep a snapshot, and lay the plan's overlay over the automaton."""
-        self.snapshots[plan.slot.name] = Snapshot(len(self.tokens), self.state.clone(), plan)
-        strict = plan.action == "enforce" or plan.slot.name in self.forced
-        if not strict and plan.action != "steer":
-            return
+        """A decision point: mark it, and lay the plan's overlay over the automaton."""
+        if plan.action == "repair" and plan.slot.name not in self.tried:
+            self._mark(len(self.tokens), plan)
+        strict = plan.action == "enforce" or plan.slot.name in self.repaired
+        if strict or plan.action == "steer":
+            self._lay_over(plan, None if strict else STEER_BONUS)
+
+    def _lay_over(self, plan: Plan, bonus: float | None) -> None:
         if plan.overlay is None:
-            bonus = None if strict else STEER_BONUS
             plan.overlay = automaton.compile_overlay(plan.texts, self.vocabulary, bonus=bonus)
         self.acted.add(plan.slot.name)
-        self.overlay = plan.overlay
+        self.overlay, self.valued = plan.overlay, False
         self.done = automaton.done_flags(plan.overlay)
         start = automaton.start_state(plan.overlay)
         self.overlay_state = torch.full((1,), start, dtype=torch.int32)
@@ -216,10 +268,28 @@ class Session:
     def _advance_overlay(self, token: int) -> None:
         if self.overlay is None:
             return
-        one, length = torch.tensor([[token]], dtype=torch.int32), torch.ones(1, dtype=torch.int32)
-        ops.scan_tokens(one, length, self.overlay_state, self.arena, self.overlay)
+        one = torch.tensor([[token]], dtype=torch.int32)
+        ops.scan_tokens(one, ONE, self.overlay_state, self.arena, self.overlay)
         if self.done[int(self.overlay_state[0])]:
             self.overlay = None
+
+    def _mark(self, tokens: int, plan: Plan | None) -> None:
+        """Remember the present place; for a value (no plan) the place before its first token."""
+        if plan is None and self.marks and self.marks[-1].tokens == tokens:
+            return  # right behind a trigger
+        if len(self.marks) == MOST_MARKS:
+            return
+        self.doubtful = plan is None
+        sampler = self.generator.get_state() if self.generator is not None else None
+        self.marks.append(Mark(tokens, self.state.clone(), plan, sampler))
+
+    def _resolve_mark(self) -> None:
+        """Drop the last mark where no value began after all (" ten" went on as " tenant")."""
+        begun = self.tokens[self.marks[-1].tokens :] if self.marks else []
+        value = automaton.begins_value(str(self.tokenizer.decode(begun)))
+        if value is False:
+            self.marks.pop()
+        self.doubtful = value is None
 
     def adjust(self, logits: Tensor) -> None:
         """Add the bias of the overlay in force to logits [1, V], in place."""
@@ -230,47 +300,75 @@ class Session:
         self.seconds += time.perf_counter() - began
 
     def finish(self) -> int | None:
-        """Read what is left; like `feed`, it may ask to return to a snapshot."""
+        """Read what is left; like `feed`, it may ask to return to a mark."""
         began = time.perf_counter()
         again = self._read(len(self.text))
         self.seconds += time.perf_counter() - began
         return again
 
-    def _read(self, end: int) -> int | None:
-        """Read what was completed since the last call, up to the offset `end`.
+    def _statements(self, end: int) -> tuple[list[tuple[Statement, str]], int | None]:
+        """Statements of the unread text up to `end`, each with its sentence, and the slot that a
+        following "it" would mean."""
+        tail, spoken = self.text[self.read_to : end], self.spoken
+        found = []
+        for part in split(tail):
+            said, spoken = statements_of(tail, part, self.slots, spoken)
+            found += [
+                (
+                    replace(s, start=s.start + self.read_to, end=s.end + self.read_to),
+                    tail[part.start : part.end],
+                )
+                for s in said
+            ]
+        return sorted(found, key=lambda pair: pair[0].start), spoken
 
-        The whole text is read, as a sentence may speak of the slot of the one before ("It is
-        …"); what stands before `read_to` has had its events and cannot be taken back.
-        """
+    def _must_act(self) -> bool:
+        """Whether the unread text has what a rule wants to be repaired or stopped."""
+        strict = [p.slot.name for p in self.plans if p.action in ("repair", "stop")]
+        found = self._statements(len(self.text))[0] if strict else []
+        return any(said.slot in strict and self._judge(said, s)[1] in WRONG for said, s in found)
+
+    def _judge(self, said: Statement, sentence: str) -> tuple[Plan, str, str]:
+        plan = next(p for p in self.plans if p.slot.name == said.slot)
+        return plan, *judge(said.value, plan.settlement, plan.readings, sentence)
+
+    def _release(self) -> None:
+        """Close the marks where a value is complete and right: it need not be held any longer."""
+        if self.marks[-1].tokens >= len(self.tokens) - 1:
+            return
+        found, _ = self._statements(len(self.text))
+        for said, sentence in found:
+            if self._judge(said, sentence)[1] in WRONG or not CLOSED.match(self.text, said.end):
+                return
+        if found:
+            end = found[-1][0].end
+            self.marks = [m for m in self.marks if len(self._decode(m.tokens)) >= end]
+            self.doubtful = self.doubtful and bool(self.marks)
+
+    def _read(self, end: int) -> int | None:
+        """Read what was completed since the last call, up to the offset `end`."""
         began = time.perf_counter()
-        text = self.text[:end]
+        found, spoken = self._statements(end)
         fresh = []
-        for said in read_statements(text, [p.slot for p in self.plans]):
-            if said.start < self.read_to:
-                continue
-            plan = next(p for p in self.plans if p.slot.name == said.slot)
-            sentence = sentence_at(text, said.start)
-            verdict, reason = judge(said.value, plan.settlement, plan.readings, sentence)
-            again = (
-                plan.action == "repair"
-                and verdict in ("contradiction", "contested")
-                and plan.slot.name not in self.forced
-                and plan.slot.name in self.snapshots
-            )
-            if again:
-                self.forced.add(plan.slot.name)
-                self._record(plan, said, verdict, reason, "repair", began)
-                return self._return_to(self.snapshots[plan.slot.name])
+        for said, sentence in found:
+            plan, verdict, reason = self._judge(said, sentence)
             action = plan.action if plan.slot.name in self.acted else "observe"
-            if plan.action == "stop" and verdict in ("contradiction", "contested"):
+            if verdict in WRONG and plan.action == "repair" and plan.slot.name not in self.tried:
+                mark = self._mark_of(said)
+                if mark is not None:
+                    self._record(plan, said, verdict, reason, "repair", began)
+                    return self._return_to(mark, plan)
+            if verdict in WRONG and plan.action == "stop":
                 self.stopped = f"{plan.slot.name}: {reason}"
                 action = "stop"
             fresh.append((plan, said, verdict, reason, action))
         for plan, said, verdict, reason, action in fresh:
             self._record(plan, said, verdict, reason, action, began)
-        self.read_to = end
-        self.snapshots.clear()
-        self.overlay = None  # a value belongs to the sentence that names its slot
+        self.read_to, self.spoken = end, spoken
+        self.marks.clear()
+        self.doubtful = False
+        self.tried.clear()
+        self.overlay = None
         return None
 
     def _record(
@@ -293,43 +391,58 @@ class Session:
             )
         )
 
-    def _return_to(self, snapshot: Snapshot) -> int:
-        """Drop what was said after a trigger; the engine crops its cache alike."""
-        self.decision_tokens += len(self.tokens) - snapshot.tokens
-        self.tokens = self.tokens[: snapshot.tokens]
+    def _mark_of(self, said: Statement) -> Mark | None:
+        """Where to return to: behind the slot's own trigger, else before the value itself."""
+        before = [m for m in self.marks if len(self._decode(m.tokens)) <= said.start]
+        own = [m for m in before if m.plan is not None and m.plan.slot.name == said.slot]
+        values = [m for m in before if m.plan is None]
+        return own[-1] if own else values[-1] if values else None
+
+    def _return_to(self, mark: Mark, plan: Plan) -> int:
+        """Drop what was said behind a mark; the engine crops its cache alike."""
+        self.repaired.add(plan.slot.name)
+        self.tried.add(plan.slot.name)
+        self.decision_tokens += len(self.tokens) - mark.tokens
+        self.tokens = self.tokens[: mark.tokens]
         self._text = None
-        self.state = snapshot.state.clone()
-        self.overlay = None
-        self.unsure = None
-        self.snapshots = {n: s for n, s in self.snapshots.items() if s.tokens < snapshot.tokens}
-        self._trigger(snapshot.plan)
-        self._advance_overlay(self.tokens[-1])
-        return snapshot.tokens
+        self.state = mark.state.clone()
+        self.ending = None
+        self.marks, self.doubtful = [m for m in self.marks if m.tokens < mark.tokens], False
+        if self.generator is not None and mark.sampler is not None:
+            self.generator.set_state(mark.sampler)
+        self._lay_over(plan, None)
+        if mark.plan is not None:
+            # The event came with the first byte behind the trigger, so the last token holds it.
+            self._advance_overlay(self.tokens[-1])
+        return mark.tokens
 
 
-def session_for(
-    pack: Pack,
-    model: Any,
-    tokenizer: Any,
-    sources: Sequence[Source],
-    question: str | None = None,
-) -> Session:
-    """The session of one request with a pack.
+class Runtime:
+    """A pack made ready for one model's tokenizer; the sessions of requests come from here."""
 
-    Raises:
-        ZerolayerError: the pack was built for another tokenizer, or its automaton is damaged.
-    """
-    vocabulary = automaton.Vocabulary.from_tokenizer(tokenizer, model.config.vocab_size)
-    if vocabulary.fingerprint() != pack.tokenizer:
-        raise ZerolayerError(
-            "pack was built for another tokenizer (their tokens' bytes differ); "
-            "build it again with this model"
-        )
-    plans = make_plans(pack.readings, pack.slots, sources, question)
-    index = {p.slot.name: i for i, p in enumerate(plans)}
-    arena = pack.automaton
-    if arena is None:
-        arena = automaton.compile_triggers([], vocabulary)
-    automaton.validate(arena)
-    phrases = [index.get(t.get("slot", ""), -1) for t in pack.triggers]
-    return Session(arena, phrases, plans, vocabulary, tokenizer)
+    def __init__(self, pack: Pack, model: Any, tokenizer: Any) -> None:
+        """
+        Raises:
+            ZerolayerError: the pack was built for another tokenizer, or its automaton is damaged.
+        """
+        self.vocabulary = automaton.Vocabulary.from_tokenizer(tokenizer, model.config.vocab_size)
+        if self.vocabulary.fingerprint() != pack.tokenizer:
+            raise ZerolayerError(
+                "pack was built for another tokenizer (their tokens' bytes differ); "
+                "build it again with this model"
+            )
+        arena = pack.automaton
+        if arena is None:
+            arena = automaton.compile_triggers([], self.vocabulary)
+        automaton.validate(arena)
+        self.pack, self.tokenizer, self.arena = pack, tokenizer, arena
+
+    def session(self, sources: Sequence[Source], question: str | None = None) -> Session:
+        """The session of one request: every slot settled against its sources."""
+        return self.session_of(make_plans(self.pack.readings, self.pack.slots, sources, question))
+
+    def session_of(self, plans: Sequence[Plan]) -> Session:
+        """A session with plans that are settled already."""
+        index = {p.slot.name: i for i, p in enumerate(plans)}
+        phrases = [index.get(t.get("slot", ""), -1) for t in self.pack.triggers]
+        return Session(self.arena, phrases, plans, self.vocabulary, self.tokenizer)
