@@ -6,14 +6,15 @@ sources, and what the user said of themselves, never from what was put into the 
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from zerolayer.decisions.arbitration import Settlement, settle
 from zerolayer.decisions.cases import FAR, Clause, best, clauses_of, general, name_terms
-from zerolayer.decisions.ledger import VERSION as LEDGER_VERSION
 from zerolayer.decisions.ledger import Fact, Ledger, Source
 from zerolayer.decisions.questions import (
     CONTINUES,
@@ -32,74 +33,24 @@ from zerolayer.decisions.questions import (
 from zerolayer.decisions.sentences import fold
 from zerolayer.decisions.statements import read_statements
 from zerolayer.decisions.terms import opposite, terms
+from zerolayer.decisions.turns import Said, Turn
 from zerolayer.errors import ZerolayerError
+from zerolayer.files import read_utf8
 from zerolayer.readings import HasRules, Reading, RuleSet, Slot
-from zerolayer.values import Value, compare, find_values, renderings, value_from_json
+from zerolayer.values import compare, find_values, renderings
 
 if TYPE_CHECKING:
     from zerolayer.runtime.session import Plan
 
 VERSION: Final = 1
 MARGIN: Final = 0.3  # by how much a case must fit better than the others
-_CLAUSE_ENDS: Final = re.compile(r"[.!?;](?=\s|$)|,\s|[。！？；，]|\b(?:and|so)\b(?= (?:how|what|when))")
+_CLAUSE_ENDS: Final = re.compile(
+    r"[.!?;](?=\s|$)|,\s|[。！？；，]|\b(?:and|so)\b(?= (?:how|what|when))"
+)
 _INTERROGATIVE: Final = re.compile(
     r"^(?:(?:and|so|but|then|well) )*(?:can|could|may|is|are|do|does|did|will|would|should|must|if|"
     r"suppose|what|how|when|where|which)\b|吗|能不能|是不是|可不可以|要是|如果|假如"
 )
-
-
-@dataclass(frozen=True)
-class Said:
-    """A value that stands in a turn at text[start:end], and who said it ("user", "answer")."""
-
-    slot: str
-    value: Value
-    turn: int
-    speaker: str
-    start: int
-    end: int
-    quote: str
-
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "slot": self.slot,
-            "type": self.value.type,
-            "value": self.value.to_json(),
-            "turn": self.turn,
-            "speaker": self.speaker,
-            "start": self.start,
-            "end": self.end,
-            "quote": self.quote,
-        }
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Said:
-        return cls(
-            data["slot"],
-            value_from_json(data["type"], data["value"]),
-            data["turn"],
-            data["speaker"],
-            data["start"],
-            data["end"],
-            data["quote"],
-        )
-
-
-@dataclass
-class Turn:
-    """One question, what holds for the slots that it asks for, and what was answered."""
-
-    number: int
-    question: str
-    decisions: tuple[Settlement, ...] = ()
-    case_turns: tuple[int, ...] = ()  # turns whose words decide the case, the nearest first
-    said: tuple[Said, ...] = ()
-    answer: str | None = None
-
-    @property
-    def slots(self) -> tuple[str, ...]:
-        """The slots that the question asks for."""
-        return tuple(d.slot for d in self.decisions)
 
 
 @dataclass
@@ -214,11 +165,34 @@ class Conversation:
             elif found.status == "contested":
                 plan.texts = [_open_text(found, plan.language)]
             else:
-                plan.texts = ["资料中没有写明" if plan.language == "zh" else "not stated in the sources"]
+                plan.texts = [
+                    "资料中没有写明" if plan.language == "zh" else "not stated in the sources"
+                ]
             if plan.slot.name not in turn.slots and found.status != "settled":
                 # What was not asked for has no case yet; nothing is put into the answer's mouth.
                 plan.action = "observe"
         return plans
+
+    def prompt(self, tokenizer: Any, head: str) -> str:
+        """The chat up to the open turn in the model's chat format.
+
+        Args:
+            head: what stands before the first question: the sources, and rules if any.
+        """
+        messages: list[dict[str, str]] = []
+        waiting = [head]
+        for turn in self.turns:
+            waiting.append(turn.question)
+            if turn.answer is not None:
+                messages.append({"role": "user", "content": "\n\n".join(waiting)})
+                messages.append({"role": "assistant", "content": turn.answer})
+                waiting = []
+        if waiting:
+            messages.append({"role": "user", "content": "\n\n".join(waiting)})
+        if not tokenizer.chat_template:
+            return "".join(f"{m['content']}\n\n" for m in messages)
+        text = tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
+        return str(text)
 
     def to_json(self) -> dict[str, Any]:
         """Everything that is needed to go on, versioned; the sources' texts are in it."""
@@ -230,16 +204,7 @@ class Conversation:
                 {"id": s.id, "kind": s.kind, "date": s.date, "rank": s.rank, "text": s.text}
                 for s in self.sources
             ],
-            "turns": [
-                {
-                    "question": t.question,
-                    "answer": t.answer,
-                    "case_turns": list(t.case_turns),
-                    "decisions": [_settlement_to_json(d) for d in t.decisions],
-                    "said": [s.to_json() for s in t.said],
-                }
-                for t in self.turns
-            ],
+            "turns": [t.to_json() for t in self.turns],
         }
 
     @classmethod
@@ -256,22 +221,29 @@ class Conversation:
                 [Reading.from_json(r) for r in data["readings"]],
                 [Slot.from_json(s) for s in data["slots"]],
             )
-            turns = [
-                Turn(
-                    number,
-                    t["question"],
-                    tuple(_settlement_from_json(d) for d in t["decisions"]),
-                    tuple(t["case_turns"]),
-                    tuple(Said.from_json(s) for s in t["said"]),
-                    t["answer"],
-                )
-                for number, t in enumerate(data["turns"], 1)
-            ]
+            turns = [Turn.from_json(number, t) for number, t in enumerate(data["turns"], 1)]
             return cls(rules, [Source.from_json(s) for s in data["sources"]], turns)
         except (KeyError, TypeError, AttributeError, ValueError) as error:
             raise ZerolayerError(
                 f"the conversation is damaged ({type(error).__name__}: {error}); begin a new one"
             ) from error
+
+    @classmethod
+    def load(cls, path: Path) -> Conversation:
+        """Raises ZerolayerError: the file cannot be read, or holds no conversation."""
+        try:
+            data = json.loads(read_utf8(path, "conversation"))
+        except ValueError as error:
+            raise ZerolayerError(
+                f"conversation {path} is damaged (no JSON: {error}); begin a new one"
+            ) from error
+        return cls.from_json(data)
+
+    def save(self, path: Path) -> None:
+        """Write the conversation; the file that was there stays whole until the new one is."""
+        fresh = path.with_name(path.name + ".new")
+        fresh.write_text(json.dumps(self.to_json(), ensure_ascii=False), encoding="utf-8")
+        fresh.replace(path)
 
     def _profile(self, slot: Slot) -> dict[str, float]:
         """What each term of the slot's names and clauses counts for the slot."""
@@ -288,7 +260,9 @@ class Conversation:
         slots = self._slots
         recent = [slots.index(s) for s in self._recent_slots(self.turns[-1].number)]
         last = recent[0] if recent else None
-        challenged = last is not None and slots[last].type in question.values
+        # "I read five days": a value that is not the user's own to state doubts the last one.
+        doubted = last is not None and slots[last].type in question.values
+        challenged = doubted and not self.turns[-1].said
         if not question.asks and not challenged:
             return None
         if challenged and not question.kinds:
@@ -345,12 +319,16 @@ class Conversation:
             return (number, *behind)
         if question.others:
             return (number, *behind)
-        own = set()
+        own, foreign = set(), set()
         for i, turn in enumerate(earlier, 1):
-            if turn.states and not turn.others:
+            if turn.others:
+                foreign.add(i)
+            elif turn.states:
                 own.add(i)
             if turn.adopts:
                 own.add(i - 1)
+        if question.own:
+            behind = [i for i in behind if i not in foreign]
         return (number, *[i for i in behind if i in own], *[i for i in behind if i not in own])
 
     def _for_case(self, slot: str, clauses: Sequence[Clause]) -> list[Clause]:
@@ -371,7 +349,8 @@ class Conversation:
             if chosen:
                 return chosen
             unknown = {t for t in question.terms if not t.startswith("-")}
-            if number == open_turn.number and question.contrasts and unknown:
+            new = question.contrasts and not question.otherwise
+            if number == open_turn.number and new and unknown:
                 break  # a case that no clause names is not the one before
         return general(clauses) or list(clauses)
 
@@ -488,32 +467,6 @@ def _open_text(found: Settlement, language: str) -> str:
     if language == "zh":
         return "要看情况的：" + "或".join(values[:4])
     return "not the same in every case: " + " or ".join(values[:4])
-
-
-def _settlement_to_json(found: Settlement) -> dict[str, Any]:
-    facts = Ledger(list(found.facts)).to_json()["facts"]
-    value = None
-    if found.value is not None:
-        value = {"type": found.value.type, "value": found.value.to_json()}
-    return {
-        "slot": found.slot,
-        "status": found.status,
-        "value": value,
-        "facts": facts,
-        "reason": found.reason,
-    }
-
-
-def _settlement_from_json(data: Mapping[str, Any]) -> Settlement:
-    value = data["value"]
-    ledger = Ledger.from_json({"version": LEDGER_VERSION, "sources": [], "facts": data["facts"]})
-    return Settlement(
-        data["slot"],
-        data["status"],
-        None if value is None else value_from_json(value["type"], value["value"]),
-        tuple(ledger.entries),
-        data["reason"],
-    )
 
 
 def _chinese(text: str) -> bool:

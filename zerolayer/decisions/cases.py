@@ -17,7 +17,7 @@ from zerolayer.decisions import cues
 from zerolayer.decisions.ledger import Fact, Source
 from zerolayer.decisions.sentences import Part, find_cues, fold, split
 from zerolayer.decisions.statements import Statement, statements_of
-from zerolayer.decisions.terms import notions, opposite, stem, terms
+from zerolayer.decisions.terms import notions, opposites, stem, terms
 from zerolayer.readings import Slot
 from zerolayer.values import find_values
 
@@ -34,13 +34,14 @@ _JOINTS: Final = (
 )
 # "plus a deposit of <value>" states another thing; "and for groups <value>" does not.
 _OTHER_THING: Final = re.compile(r"\b[a-z]+ of (?:up to |at most |about )?$")
+# "For orders over 50 euros the fee is …": a value that is a condition.
 _OVER: Final = re.compile(
-    r"\b(?:over|above|below|under|beyond|exceed\w*|more than|less than|worth|orders of|orders from|"
-    r"aged?|older than|younger than) (?:than )?$|(?:不?满|超过|不足|低于|高于|少于|多于|达到?|未到)$"
+    r"\b(?:over|above|below|under|beyond|exceed\w*|more than|less than|worth|orders (?:of|from)|"
+    r"aged?|older than|younger than) (?:than )?$|"
+    r"(?:不?满|超过|不足|低于|高于|少于|多于|达到?|未到)$"
 )
-_AND_MORE: Final = re.compile(r"^ ?(?:or more|or less|and more|and above|and over)\b|^(?:以上|以下|以内的|及以上)")
-_LIMITS: Final = re.compile(
-    r"\b(?:for|in|if|when|on|with|at|during|only|under)\b(?! (?:an?|the)?  )|[仅只]|对|如|若|限"
+_AND_MORE: Final = re.compile(
+    r"^ ?(?:or more|or less|and more|and above|and over)\b|^(?:以上|以下|以内的|及以上)"
 )
 _CONTINUES: Final = re.compile(r"^(?:for|with|if|when|where|in|on|at|to)\b|^(?:对|若|如|在|而)")
 
@@ -52,7 +53,6 @@ class Clause:
     fact: Fact
     near: Mapping[str, float]
     far: Mapping[str, float]
-    words: str  # the clause folded, with blanks for values and names
 
 
 def clauses_of(source: Source, slots: Sequence[Slot]) -> list[Clause]:
@@ -83,9 +83,7 @@ def _continued(text: str, part: Part, slot: Slot) -> list[Statement]:
     if not _CONTINUES.match(fold(body).strip()) or len(values) != 1 or values[0].ambiguous:
         return []
     value = values[0]
-    return [
-        Statement(slot.name, value.value, part.start + value.start, part.start + value.end)
-    ]
+    return [Statement(slot.name, value.value, part.start + value.start, part.start + value.end)]
 
 
 def _coordinated(
@@ -112,9 +110,7 @@ def _coordinated(
     return kept
 
 
-def _without_thresholds(
-    folded: str, offset: int, said: Sequence[Statement]
-) -> list[Statement]:
+def _without_thresholds(folded: str, offset: int, said: Sequence[Statement]) -> list[Statement]:
     """ "For orders over 50 euros the fee is 5 euros": the first value is a condition."""
     kept = [
         s
@@ -207,7 +203,7 @@ def _clause(
         text[part.start : part.end].strip(),
         scope=" ".join(text[start:end].split()).strip(" ,，、;；"),
     )
-    return Clause(fact, near, far, fold(aside[begin:stop]))
+    return Clause(fact, near, far)
 
 
 def _foreign(found: Mapping[str, float], own: Mapping[str, float]) -> dict[str, float]:
@@ -244,7 +240,7 @@ def scores(clauses: Sequence[Clause], wanted: Mapping[str, float]) -> list[float
             rare = math.log(n / counts[term]) / math.log(n) if n > 1 else 0.0
             if term in wanted:
                 total += rare * weight
-            elif opposite(term) in wanted:
+            elif any(o in wanted for o in opposites(term)):
                 total -= rare * weight
         return total
 
@@ -261,13 +257,6 @@ def best(clauses: Sequence[Clause], wanted: Mapping[str, float], margin: float) 
 
 
 def general(clauses: Sequence[Clause]) -> list[Clause]:
-    """The clauses that hold where no case is named, if others are limited to one.
-
-    Those speak of no case at all, or of everything; else the one that no "for", "in" or "if"
-    limits as it does all others ("shoes bought in the sale").
-    """
+    """The clauses that speak of no case, or of every one, where others do speak of one."""
     plain = [c for c in clauses if not c.near or cues.UNIVERSAL.search(fold(c.fact.scope))]
-    if not plain:
-        free = [c for c in clauses if not _LIMITS.search(c.words)]
-        plain = free if len(free) == 1 else []
     return plain if len(plain) < len(clauses) else []

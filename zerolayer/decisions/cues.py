@@ -29,10 +29,14 @@ _FUNCTION_CHARACTERS = rf"(?:是|为|按|以|的|写|定|每[年月周日天次]
 
 
 def _compile(*sources: str) -> tuple[re.Pattern[str], ...]:
-    """Turns the notation of this module into regular expressions."""
+    """Turns the notation of this module into regular expressions.
+
+    Folding makes "，" and "；" half-width, so a class that names them means both widths.
+    """
     return tuple(
         re.compile(
-            source.replace("<old>", f"(?P<old>{VALUE})")
+            re.sub(r"\[[^\]]*[，；][^\]]*\]", lambda m: m[0][:-1] + ",;]", source)
+            .replace("<old>", f"(?P<old>{VALUE})")
             .replace("<V>", VALUE)
             .replace("<S>", SLOT)
             .replace("<~>", f"[^{VALUE}]{{0,60}}?")

@@ -22,7 +22,9 @@ RESUMES: Final = 0.8  # "what does it cost?" after a question about a cost
 RECENT: Final = 0.2  # of two slots that fit alike, the one that was spoken of
 EVIDENCE: Final = 0.5  # below it nothing ties the question to the slot
 
-_UNIT: Final = r"(?:minutes?|hours?|(?:business |working |calendar )?days?|nights?|weeks?|months?|years?)"
+_UNIT: Final = (
+    r"(?:minutes?|hours?|(?:business |working |calendar )?days?|nights?|weeks?|months?|years?)"
+)
 _ZH_UNIT: Final = r"(?:天|日|周|星期|个月|个?工作日|年|个?小时|分钟)"
 _KINDS: Final = tuple(
     (re.compile(pattern), frozenset(kinds.split()))
@@ -35,7 +37,8 @@ _KINDS: Final = tuple(
             "duration",
         ),
         (
-            r"(?:^|[.?!,;:] |\b(?:and|or|until|by|from|since) )when\b|\bwhat time\b|什么时候|何时|几点",
+            r"(?:^|[.?!,;:] |\b(?:and|or|until|by|from|since) )when\b|\bwhat time\b|"
+            r"什么时候|何时|几点",
             "duration date choice text",
         ),
         (r"\b(?:what|which|the) (?:day|date)\b|哪一?天|几号|几月|日期|哪日", "date"),
@@ -55,7 +58,10 @@ _KINDS: Final = tuple(
             r"[几多][少]?(?:个(?!月|工作日|小时)|本|件|张|次|人|台|部|份|瓶|片|盒|位|只|册|公斤|兆|包)",
             "number quantity percent",
         ),
-        (r"\bwhere\b|\bwhich (?:place|shop|branch|office|room)\b|哪里|哪儿|什么地方", "choice text"),
+        (
+            r"\bwhere\b|\bwhich (?:place|shop|branch|office|room)\b|哪里|哪儿|什么地方",
+            "choice text",
+        ),
         (r"多少(?!钱|元|天|日|周|个|本|件|张|次|人)", "money number percent quantity"),
     )
 )
@@ -68,13 +74,14 @@ _ASKS: Final = re.compile(
     r"告诉|再说|重复|提醒|确认|说说|[吗呢]|请问|哪"
 )
 _ELLIPTIC: Final = re.compile(
-    r"^(?:(?:and|or|but|so|then|ok|okay|hm+|well|yes|no|sorry|right|fine|thanks|thank you)\b[,.: ]*)*"
+    r"^(?:(?:and|or|but|so|then|ok|okay|hm+|well|yes|no|sorry|right|fine|thanks|thank you)\b"
+    r"[,.: ]*)*"
     r"(?:(?:and|or|but|then|what (?:about|if)|how about|if|suppose|for|with|without|in|on|at|same|"
     r"what (?:would|will|does|is) (?:it|that|this)|as an?|mine|ours)\b|"
     r"[a-z'\-]+(?: [a-z'\-]+){0,3} ?\?)"
 )
 _ELLIPTIC_ZH: Final = re.compile(r"^(?:那|要是|如果|换成|若|假如|那么|还有)|呢[？?]?$")
-_CONTRASTS: Final = re.compile(r"^(?:ok(?:ay)?[,.]? )?(?:and|what about|how about|but)\b|呢[？?]?$")
+_CONTRASTS: Final = re.compile(r"^(?:ok(?:ay)?[,.]? )?(?:and|what about|how about)\b|呢[？?]?$")
 _PRONOUN: Final = re.compile(r"\b(?:it|that|this|they|them|one|ones|so)\b|它|这个|那个|[这那]种")
 _FIRST: Final = re.compile(
     r"\bfirst\b(?! (?:time|class|floor|aid|name|month|year|week|day|order|come))|"
@@ -82,44 +89,55 @@ _FIRST: Final = re.compile(
     r"最开始|一开始|刚开始|开始[时的说那]|第一(?!次|天|周|年|个?月|期)|最先|最初|最早|头一个|开头|起初"
 )
 _OWN: Final = re.compile(
-    r"\b(?:mine|ours|my own|our own|for (?:me|us)|my case|our case|back to (?:me|us|mine))\b|"
-    r"我自己|我的(?:呢|情况|那)|我们的(?:呢|情况)|我这|我本人|我呢|我们呢|回到我"
+    r"\b(?:mine|ours|my own|our own|for (?:me|us)|my case|our case|back to (?:me|us)|"
+    r"(?:and|about) (?:me|us|i|we))\b|"
+    r"我自己|我的(?:呢|情况|那)|我们的(?:呢|情况)|我这|我本人|我们?呢|回到我"
+)
+_KIN: Final = (
+    r"(?:friend|mother|father|mum|mom|dad|brother|sister|son|daughter|wife|husband|partner|"
+    r"girlfriend|boyfriend|neighbou?r|colleague|boss|parent|aunt|uncle|cousin|child|children|"
+    r"kid|grand\w+|niece|nephew|[\w-]+-old)s?"
 )
 _OTHERS: Final = re.compile(
-    r"\b(?:their|theirs|they|them|his|her|hers|he|she|him|"
-    r"my (?:friend|mother|father|mum|mom|dad|brother|sister|son|daughter|wife|husband|partner|"
-    r"neighbour|neighbor|colleague|boss|parents?|aunt|uncle|cousin|child|children|kids?|grand\w+))\b|"
-    r"他|她|朋友|同事|邻居|[我的](?:妈|爸|父|母|哥|姐|弟|妹|儿|女|爱人|太太|先生|爷|奶)"
+    rf"\b(?:their|theirs|his|her|hers|he|she|him|my {_KIN})\b|"
+    r"他|她|朋友|同事|邻居|孩子|小孩|儿子|女儿|[我的](?:妈|爸|父|母|哥|姐|弟|妹|爱人|太太|先生|爷|奶)"
 )
+# The user says something of themselves: "as a student", "my line is dead".
 _STATES: Final = re.compile(
-    r"\b(?:i'm|i am|we're|we are|as an?|i have|we have|i've|i bought|i (?:live|travel|study|work)|my)\b|"
-    r"我是|我们是|我有|我[买寄办用订选住]|我的|我家|作为"
+    r"\b(?:i'm|i am|we're|we are|as an?|i have|we have|i've|i bought|"
+    r"i (?:live|travel|study|work)|my)\b|"
+    r"我(?:们|自己|本人)?(?:也|就|还)?[是有]|我[买寄办用订选住]|我的|我家|作为"
 )
+# The user takes the case that was spoken of: "I will take that one".
 _ADOPTS: Final = re.compile(
-    r"\b(?:switch|change (?:to|over)|(?:i'll|i will|we'll|let me|i would|i'd) (?:rather )?(?:take|go for|"
-    r"choose|have|do)|i(?:'d| would) rather|that one then|then i)\b|"
+    r"\b(?:switch|change (?:to|over)|that one then|then i|i(?:'d| would) rather|"
+    r"(?:i'll|i will|we'll|let me|i would|i'd) (?:take|go for|choose|have))\b|"
     r"那就|还是|换成|改成|改办|改用|那我|我选|我要"
 )
 _THAT_CASE: Final = re.compile(
-    r"\b(?:that one|this one|in (?:that|this) case|for (?:that|this|it)|the same)\b|[那这]种|[那这]个|这样的话"
+    r"\b(?:(?:that|this) one|in (?:that|this) case|for (?:that|this|it)|the same)\b|"
+    r"[那这]种|[那这]个|这样的话"
 )
 _OTHERWISE: Final = re.compile(
     r"\b(?:otherwise|if not|outside (?:of )?(?:it|them|that)|without (?:it|that|one|them)|"
-    r"the other(?: one)?|the rest|instead|normally|usually)\b|否则|不然|另一[种个类]|其他的|别的|平时"
+    r"the other(?: one)?|the rest|instead|normally|usually)\b|"
+    r"否则|不然|另一[种个类]|其他的|别的|平时"
 )
+_PRICES, _COUNTS, _TIMES = ("money", "percent"), ("number", "quantity"), ("duration",)
 _EXTREMES: Final = tuple(
     (re.compile(pattern), kinds, high)
     for pattern, kinds, high in (
-        (r"\b(?:cheap(?:er|est)|least expensive|less expensive|low(?:er|est))\b|便宜|低的", ("money", "percent"), False),
-        (r"\b(?:dear(?:er|est)|more expensive|most expensive|high(?:er|est)|costl\w+)\b|更?贵的|高的", ("money", "percent"), True),
-        (r"\b(?:slow(?:er|est)|small(?:er|est)|few(?:er|est))\b|慢的|小的|少的", ("number", "quantity"), False),
-        (r"\b(?:fast(?:er|est)|quick(?:er|est)|big(?:ger|gest)|larg(?:er|est)|most)\b|快的|大的|多的", ("number", "quantity"), True),
-        (r"\b(?:short(?:er|est)|fast(?:er|est)|quick(?:er|est))\b|短的|快的", ("duration",), False),
-        (r"\b(?:long(?:er|est)|slow(?:er|est))\b|长的|久的|慢的", ("duration",), True),
+        (r"\b(?:cheap(?:er|est)|(?:less|least) expensive|lower|lowest)\b|便宜", _PRICES, False),
+        (r"\b(?:dear(?:er|est)|(?:more|most) expensive|higher|highest)\b|贵的", _PRICES, True),
+        (r"\b(?:slow|small|few)(?:er|est)\b|[慢小少]的", _COUNTS, False),
+        (r"\b(?:(?:fast|quick|larg)(?:er|est)|bigg(?:er|est))\b|[快大多]的", _COUNTS, True),
+        (r"\b(?:short|fast|quick)(?:er|est)\b|[短快]的", _TIMES, False),
+        (r"\b(?:long|slow)(?:er|est)\b|[长久慢]的", _TIMES, True),
     )
-)  # fmt: skip
+)
 _PIECES: Final = re.compile(
-    r"(?<=[.!?。！？；;])\s*|,? (?:and|or) (?=(?:how|what|when|until|where|which)\b)|[，,](?=[^，,]*(?:几|多少|多久|什么|哪))"
+    r"(?<=[.!?。！？；;])\s*|,? (?:and|or) (?=(?:how|what|when|until|where|which)\b)|"
+    r"[，,](?=[^，,]*(?:几|多少|多久|什么|哪))"
 )
 
 
@@ -152,7 +170,11 @@ class Question:
     @property
     def contrasts(self) -> bool:
         """Whether a follow-up names another case ("And for …?", 那……呢？)."""
-        return self.elliptic and _CONTRASTS.search(fold(self.text).strip()) is not None
+        return (
+            self.elliptic
+            and not self.values
+            and _CONTRASTS.search(fold(self.text).strip()) is not None
+        )
 
     @property
     def states(self) -> bool:
@@ -192,29 +214,28 @@ def read_question(text: str, slots: Sequence[Slot]) -> Question:
     for kind in sorted({s.type for s in slots} - {"text"}):
         choices = sorted({c for s in slots if s.type == kind for c in s.choices})
         for found in find_values(text, {kind}, choices):
+            # "one", "two of us" are words; a figure may be what somebody said.
             if kind != "number" or re.search(r"\d", text[found.start : found.end]):
                 values.add(kind)
             blank = blank[: found.start] + " " * (found.end - found.start) + blank[found.end :]
     folded = fold(blank).strip()
-    # The narrowest kinds decide: "how many days" is also "how many".
-    hits = [kinds for pattern, kinds in _KINDS if pattern.search(folded)]
-    if not hits and _PAYS.search(folded):
-        hits = [frozenset({"money", "percent"})]
-    kinds = min(hits, key=len) if hits else frozenset()
-    found = dict(terms(blank))
+    kinds = _asked_kinds(folded)
+    last = re.split(r"(?<=[.!。！；;])\s*", folded.rstrip(" .。!！"))[-1]
+    elliptic = not kinds and bool(_ELLIPTIC.search(last) or _ELLIPTIC_ZH.search(last))
+    about = terms(blank)
     if "money" in kinds:
         # "What do I pay …?" asks for any price; the clause that says "pay" is not nearer to it.
-        found = {t: w for t, w in found.items() if t not in ("pay", "cost")}
-    last = re.split(r"(?<=[.!。！；;])\s*", folded.rstrip(" .。!！"))[-1]
-    elliptic = not hits and bool(_ELLIPTIC.search(last) or _ELLIPTIC_ZH.search(last))
-    return Question(
-        text,
-        found,
-        frozenset(kinds),
-        bool(hits) or _ASKS.search(folded) is not None,
-        elliptic,
-        frozenset(values),
-    )
+        about = {t: w for t, w in about.items() if t not in ("pay", "cost")}
+    asks = bool(kinds) or _ASKS.search(folded) is not None
+    return Question(text, about, kinds, asks, elliptic, frozenset(values))
+
+
+def _asked_kinds(folded: str) -> frozenset[str]:
+    """Types of value that a question asks for: of several the narrowest."""
+    hits = [kinds for pattern, kinds in _KINDS if pattern.search(folded)]
+    if not hits and _PAYS.search(folded):
+        return frozenset({"money", "percent"})
+    return min(hits, key=len) if hits else frozenset()
 
 
 def pieces(text: str, slots: Sequence[Slot]) -> list[Question]:

@@ -39,13 +39,16 @@ _ZH_RUN: Final = re.compile(r"[\u4e00-\u9fff]+")
 _ZH_LIGHT: Final = frozenset("天日周月年元块多少个件张份本次最更共约前后上下中里内外人用")
 _IRREGULAR: Final = dict(
     pair.split(":")
-    for pair in "sent:send bought:buy lent:lend kept:keep paid:pay lost:lose stolen:steal stole:steal "
-    "broken:break broke:break brought:bring taken:take took:take left:leave went:go gone:go came:come "
-    "sold:sell made:make given:give gave:give got:get met:meet slept:sleep spoke:speak wrote:write "
-    "written:write drove:drive driven:drive flew:fly flown:fly ate:eat eaten:eat froze:freeze "
-    "frozen:freeze grew:grow grown:grow children:child men:man women:woman people:person wives:wife "
-    "knives:knife halves:half feet:foot teeth:tooth worn:wear torn:tear hidden:hide stuck:stick "
-    "travelling:travel travelled:travel switched:switch said:say told:tell held:hold".split()
+    for pair in """
+        sent:send bought:buy lent:lend kept:keep paid:pay lost:lose stolen:steal stole:steal
+        broken:break broke:break brought:bring taken:take took:take left:leave went:go gone:go
+        came:come sold:sell made:make given:give gave:give got:get met:meet slept:sleep spoke:speak
+        wrote:write written:write drove:drive driven:drive flew:fly flown:fly ate:eat eaten:eat
+        froze:freeze frozen:freeze grew:grow grown:grow children:child men:man women:woman
+        people:person wives:wife knives:knife halves:half feet:foot teeth:tooth worn:wear torn:tear
+        hidden:hide stuck:stick travelling:travel travelled:travel switched:switch said:say
+        told:tell held:hold
+    """.split()
 )
 _UNITS: Final = {
     word: word.removesuffix("s")
@@ -53,7 +56,8 @@ _UNITS: Final = {
 }
 _GREETING: Final = re.compile(r"\bgood (?:morning|afternoon|evening|day)\b")
 _FREE: Final = re.compile(
-    r"\bwithout (?:any )?(?:paying|charge|cost|fee)s?\b|\b(?:no|free of) (?:charge|cost)\b|\bfor nothing\b"
+    r"\bwithout (?:any )?(?:paying|charge|cost|fee)s?\b|\b(?:no|free of) (?:charge|cost)\b|"
+    r"\bfor nothing\b"
 )
 _ZH_DROPPED: Final = re.compile(
     r"小时|大家|大概|大约|多大|大小|不好意思|没问题|没关系|没错|不过|不用|无论|非常|未来|不同|请问|你好|您好|谢谢|麻烦|知道|明白|好的|"
@@ -79,12 +83,25 @@ def stem(word: str) -> str:
     return base
 
 
-_NOTIONS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
-    {
-        root: tuple(f"#{i}" for i, group in enumerate(thesaurus.ENGLISH) if root in map(stem, group))
-        for root in {stem(w) for group in thesaurus.ENGLISH for w in group}
-    }
-)
+def _notions() -> dict[str, tuple[str, ...]]:
+    found: dict[str, tuple[str, ...]] = {}
+    for i, group in enumerate(thesaurus.ENGLISH):
+        for root in dict.fromkeys(map(stem, group)):
+            found[root] = (*found.get(root, ()), f"#{i}")
+    return found
+
+
+def _antonyms() -> dict[str, tuple[str, ...]]:
+    found: dict[str, tuple[str, ...]] = {}
+    for one, other in thesaurus.ANTONYMS:
+        one, other = (stem(w) if w.isascii() else w for w in (one, other))
+        found[one] = (*found.get(one, ()), other)
+        found[other] = (*found.get(other, ()), one)
+    return found
+
+
+_NOTIONS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(_notions())
+_ANTONYMS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(_antonyms())
 _GENERIC: Final = frozenset({*cues.GENERIC, *_POLITE, *map(stem, cues.GENERIC - {"under"})})
 
 
@@ -156,3 +173,8 @@ def notions(word: str) -> tuple[str, ...]:
 def opposite(term: str) -> str:
     """The denied form of an affirmed term, and back."""
     return term[1:] if term.startswith("-") else "-" + term
+
+
+def opposites(term: str) -> tuple[str, ...]:
+    """Terms that a text with this one excludes: the denied form, and antonyms."""
+    return (opposite(term), *_ANTONYMS.get(term, ()))

@@ -113,6 +113,22 @@ basic starter free light
     if line
 )
 
+# Cases that exclude one another: who is an adult is no child.
+ANTONYMS: Final = tuple(
+    tuple(pair.split(":"))
+    for pair in (
+        "adult:child new:used new:refurbished weekday:weekend domestic:abroad "
+        "domestic:international "
+        "paper:electronic paper:email paper:online private:business private:company member:guest "
+        "ordinary:special standard:express day:night summer:winter hot:cold warm:cold small:large "
+        "small:big single:group couple:group alone:group indoor:outdoor inside:outside "
+        "morning:evening buyer:seller monthly:annual "
+        "成人:儿童 成人:少儿 大人:孩子 工作日:周末 平日:周末 白天:夜间 白天:晚上 "
+        "国内:国外 省内:省外 "
+        "市内:市外 本市:外地 纸质:电子 个人:单位 个人:企业 普通:特快 普通:加急 新客:老客"
+    ).split()
+)
+
 CHINESE: Final = tuple(
     line.split()
     for line in """
