@@ -96,7 +96,10 @@ class Conversation:
         for piece in pieces(question, self._slots):
             slot = self._slot_asked(piece)
             if slot is not None and slot.name not in decisions:
-                decisions[slot.name] = self.settle(slot.name)
+                if piece.elliptic and self._elsewhere(slot.name, piece):
+                    decisions[slot.name] = _unsupported(slot.name)
+                else:
+                    decisions[slot.name] = self.settle(slot.name)
         turn.decisions = tuple(decisions.values())
         return turn
 
@@ -157,8 +160,9 @@ class Conversation:
 
         turn = self.ask(question)
         plans = make_plans(self.rules.readings, self._slots, self.sources, question, action)
+        asked = {d.slot: d for d in turn.decisions}
         for plan in plans:
-            found = self.settle(plan.slot.name)
+            found = asked.get(plan.slot.name) or self.settle(plan.slot.name)
             plan.settlement = found
             if found.status == "settled" and found.value is not None:
                 plan.texts = renderings(found.value, plan.language)
@@ -261,11 +265,11 @@ class Conversation:
         recent = [slots.index(s) for s in self._recent_slots(self.turns[-1].number)]
         last = recent[0] if recent else None
         # "I read five days": a value that is not the user's own to state doubts the last one.
-        doubted = last is not None and slots[last].type in question.values
+        doubted = last is not None and (question.doubts or slots[last].type in question.values)
         challenged = doubted and not self.turns[-1].said
         if not question.asks and not challenged:
             return None
-        if challenged and not question.kinds:
+        if challenged and (question.doubts or not question.kinds):
             question = replace(question, elliptic=True)
         found = evidence(question, slots, self._profiles)
         if question.first:
@@ -337,8 +341,6 @@ class Conversation:
         if open_turn is None:
             return general(clauses) or list(clauses)
         question = read_question(open_turn.question, self._slots)
-        if question.elliptic and self._elsewhere(slot, question):
-            return []
         if len(clauses) == 1:
             return list(clauses)
         for number in open_turn.case_turns:
@@ -425,8 +427,12 @@ class Conversation:
                         else f"the user said so in turn {said.turn}: “{said.quote}”"
                     )
                     return Settlement(slot, "settled", said.value, (fact,), reason)
-        reason = "资料中没有写明" if zh else "no source states it"
-        return Settlement(slot, "unsupported", None, (), reason)
+        return _unsupported(slot)
+
+
+def _unsupported(slot: str) -> Settlement:
+    reason = "资料中没有写明" if _chinese(slot) else "no source states it"
+    return Settlement(slot, "unsupported", None, (), reason)
 
 
 def _clause_around(text: str, start: int, end: int) -> str:

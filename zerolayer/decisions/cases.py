@@ -19,10 +19,11 @@ from zerolayer.decisions.sentences import Part, find_cues, fold, split
 from zerolayer.decisions.statements import Statement, statements_of
 from zerolayer.decisions.terms import notions, opposites, stem, terms
 from zerolayer.readings import Slot
-from zerolayer.values import find_values
+from zerolayer.values import find_values, same
 
 FAR: Final = 0.5  # weight of a term of the sentence beside the clause itself
 AKIN: Final = 0.3  # a case named by the notion of the slot itself ("borrowed" of a loan period)
+# Said in every dealing, and so no case of one.
 _DEALS: Final = frozenset(map(stem, ("buy", "purchase", "order", "use", "take", "pay", "cost")))
 FAR_CAP: Final = 0.6  # what such terms may add up to; they often belong to every case
 _CLAUSE_END: Final = re.compile(r"(?<!\d)[,，](?!\d)|(?<=\d)[,，](?= )|[;；:：。]|\.\s")
@@ -208,11 +209,11 @@ def _clause(
 
 def _foreign(found: Mapping[str, float], own: Mapping[str, float]) -> dict[str, float]:
     """Terms without those of the slot's name; what says the same in other words counts less."""
-    kept = {t: w for t, w in found.items() if t not in own}
-    akin = {t for t in kept if t.removeprefix("-") in _DEALS}
+    kept = {t: w for t, w in found.items() if t not in own and t.removeprefix("-") not in _DEALS}
+    akin: set[str] = set()
     for term in kept:
         shared = notions(term)
-        if term in akin or any(n in own for n in shared):
+        if any(n in own for n in shared):
             akin |= {term, *shared}
     return {t: w * (AKIN if t in akin else 1.0) for t, w in kept.items()}
 
@@ -248,12 +249,17 @@ def scores(clauses: Sequence[Clause], wanted: Mapping[str, float]) -> list[float
 
 
 def best(clauses: Sequence[Clause], wanted: Mapping[str, float], margin: float) -> list[Clause]:
-    """The clauses that fit best, if they fit better than the rest by the margin; else none."""
+    """The clauses that fit best, if they fit better by the margin than those of other values."""
     found = scores(clauses, wanted)
-    high = max(found, default=0.0)
-    chosen = [c for c, s in zip(clauses, found, strict=True) if s > high - 1e-9]
-    rest = [s for s in found if s <= high - 1e-9]
-    return chosen if rest and high - max(rest) >= margin else []
+    if not found:
+        return []
+    high = max(found)
+    top = clauses[found.index(high)]
+    alike = [same(c.fact.value, top.fact.value) for c in clauses]
+    rest = [s for s, equal in zip(found, alike, strict=True) if not equal]
+    if not rest or high - max(rest) < margin:
+        return []
+    return [c for c, s in zip(clauses, found, strict=True) if s > high - margin]
 
 
 def general(clauses: Sequence[Clause]) -> list[Clause]:

@@ -20,7 +20,7 @@ FITS, MISFITS = 0.8, -2.0  # the kind of value that is asked for, and another on
 CONTINUES: Final = 1.5  # a follow-up without a question of its own; twice where it names a case
 RESUMES: Final = 0.8  # "what does it cost?" after a question about a cost
 RECENT: Final = 0.2  # of two slots that fit alike, the one that was spoken of
-EVIDENCE: Final = 0.5  # below it nothing ties the question to the slot
+EVIDENCE: Final = 0.3  # below it nothing ties the question to the slot
 
 _UNIT: Final = (
     r"(?:minutes?|hours?|(?:business |working |calendar )?days?|nights?|weeks?|months?|years?)"
@@ -65,13 +65,15 @@ _KINDS: Final = tuple(
         (r"多少(?!钱|元|天|日|周|个|本|件|张|次|人)", "money number percent quantity"),
     )
 )
+_PRICED: Final = frozenset({"money", "percent"})
+# Words of payment that ask for a price only where nothing else is asked for.
 _PAYS: Final = re.compile(
     r"\b(?:costs?|pric\w+|pay|owe|fees?|charges?|charged|surcharge|expensive|cheap\w*)\b|"
     r"费用|收费|价格"
 )
 _ASKS: Final = re.compile(
     r"[?？]|\b(?:tell|repeat|remind|confirm|explain|recall|say again|once more)\b|"
-    r"告诉|再说|重复|提醒|确认|说说|[吗呢]|请问|哪"
+    r"告诉|再[说讲报念看]|重复|复述|回顾|[说讲报念]一遍|提醒|确认|说说|[吗呢]|请问|哪"
 )
 _ELLIPTIC: Final = re.compile(
     r"^(?:(?:and|or|but|so|then|ok|okay|hm+|well|yes|no|sorry|right|fine|thanks|thank you)\b"
@@ -82,11 +84,17 @@ _ELLIPTIC: Final = re.compile(
 )
 _ELLIPTIC_ZH: Final = re.compile(r"^(?:那|要是|如果|换成|若|假如|那么|还有)|呢[？?]?$")
 _CONTRASTS: Final = re.compile(r"^(?:ok(?:ay)?[,.]? )?(?:and|what about|how about)\b|呢[？?]?$")
+# "They told me it would be free": puts the last value in doubt without naming another.
+_DOUBTS: Final = re.compile(
+    r"\b(?:told me|said|says?|claims?|heard|read|thought|thinks?)\b.*"
+    r"\b(?:free|nothing|less|more|longer|shorter|cheaper|different)\b|"
+    r"(?:听说|据说|说是?|以为|写着?|看到).*(?:免费|不收|不要钱|不用|更[长短多少贵]|便宜)"
+)
 _PRONOUN: Final = re.compile(r"\b(?:it|that|this|they|them|one|ones|so)\b|它|这个|那个|[这那]种")
 _FIRST: Final = re.compile(
     r"\bfirst\b(?! (?:time|class|floor|aid|name|month|year|week|day|order|come))|"
     r"\b(?:beginning|outset|initial(?:ly)?|originally)\b|\byou (?:began|started|opened) with\b|"
-    r"最开始|一开始|刚开始|开始[时的说那]|第一(?!次|天|周|年|个?月|期)|最先|最初|最早|头一个|开头|起初"
+    r"最开始|一开始|刚开始|开始[时的说那]|第一(?!次|天|周|年|个?月|期)|第一次[说回答]|最先|最初|最早|头一个|开头|起初"
 )
 _OWN: Final = re.compile(
     r"\b(?:mine|ours|my own|our own|for (?:me|us)|my case|our case|back to (?:me|us)|"
@@ -158,6 +166,11 @@ class Question:
         return _PRONOUN.search(fold(self.text)) is not None
 
     @property
+    def doubts(self) -> bool:
+        """Whether the turn puts what was said in doubt, in words alone."""
+        return _DOUBTS.search(fold(self.text)) is not None
+
+    @property
     def first(self) -> bool:
         """Whether the first answer is asked for again."""
         return _FIRST.search(fold(self.text)) is not None
@@ -219,9 +232,10 @@ def read_question(text: str, slots: Sequence[Slot]) -> Question:
                 values.add(kind)
             blank = blank[: found.start] + " " * (found.end - found.start) + blank[found.end :]
     folded = fold(blank).strip()
-    kinds = _asked_kinds(folded)
+    asked = _asked_kinds(folded)
+    kinds = asked or (_PRICED if _PAYS.search(folded) else frozenset())
     last = re.split(r"(?<=[.!。！；;])\s*", folded.rstrip(" .。!！"))[-1]
-    elliptic = not kinds and bool(_ELLIPTIC.search(last) or _ELLIPTIC_ZH.search(last))
+    elliptic = not asked and bool(_ELLIPTIC.search(last) or _ELLIPTIC_ZH.search(last))
     about = terms(blank)
     if "money" in kinds:
         # "What do I pay …?" asks for any price; the clause that says "pay" is not nearer to it.
@@ -233,8 +247,6 @@ def read_question(text: str, slots: Sequence[Slot]) -> Question:
 def _asked_kinds(folded: str) -> frozenset[str]:
     """Types of value that a question asks for: of several the narrowest."""
     hits = [kinds for pattern, kinds in _KINDS if pattern.search(folded)]
-    if not hits and _PAYS.search(folded):
-        return frozenset({"money", "percent"})
     return min(hits, key=len) if hits else frozenset()
 
 

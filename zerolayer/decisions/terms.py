@@ -33,6 +33,11 @@ _NEGATORS: Final = frozenset(
     "no not never without non isn aren don doesn won can't cannot didn wasn haven hasn neither "
     "nor none except excluding".split()
 )
+# "without a note from the doctor" denies both; what a new clause says is not denied.
+_ENDS_DENIAL: Final = frozenset(
+    "and or but is are was were has have had do does did can could will would shall should must "
+    "may i we you he she they it how what when where which if to for in on at by with".split()
+)
 _WORD: Final = re.compile(r"[a-z]+(?:[-'][a-z]+)*|[,.;:!?]")
 _UN: Final = re.compile(r"^un(?=\w{2,}(?:ed|en|able|orn)$)")
 _ZH_RUN: Final = re.compile(r"[\u4e00-\u9fff]+")
@@ -67,6 +72,7 @@ _ZH_DROPPED: Final = re.compile(
     r"[的是在就对时而言仅只每各为了有几吗呢吧啊呀哦嘛与及和或我你您他她它这那也还都又再要想请给让把被将从到"
     r"会能可得着过很太钱应该须并且但却因所以其此]"
 )
+_ZH_PER: Final = re.compile(r"[每按](小时|天|日|周|月|年|晚|次|公里|公斤)")
 _ZH_NEGATOR: Final = re.compile(r"没有|未|没|不|无|非")
 
 
@@ -116,30 +122,31 @@ def terms(text: str) -> Mapping[str, float]:
 
 
 def _english(folded: str, found: dict[str, float]) -> None:
-    denied = 0
     folded = _FREE.sub(" free ", _GREETING.sub(" ", folded))
+    for pattern, word in thesaurus.IDIOMS:
+        folded = pattern.sub(f" {word} ", folded)
+    denied, begun = 0, False  # words that a negation may still reach; whether it has met one
     for token in _WORD.findall(re.sub(r"\be-", "e", folded)):
         if not token[0].isalpha():
             denied = 0
             continue
         for word in re.sub(r"'(?:s|re|ll|ve|d|m)$", "", token).split("-"):
             if word in _NEGATORS or word.endswith("n't"):
-                denied = 3
+                denied, begun = 4, False
                 continue
+            if begun and word in _ENDS_DENIAL:
+                denied = 0
             root = _UN.sub("", word)
             sign = "-" if denied > 0 or root != word else ""
-            denied -= 1
             if root in _UNITS:
                 found[_UNITS[root]] = UNIT
-                continue
-            if len(root) < 3 or root in _GENERIC:
-                continue
-            root = stem(root)
-            found[sign + root] = 1.0
-            for notion in _NOTIONS.get(root, ()):
-                found[sign + notion] = NOTION
-            if sign:
-                denied = 0
+            elif len(root) >= 3 and root not in _GENERIC:
+                begun = True
+                root = stem(root)
+                found[sign + root] = 1.0
+                for notion in _NOTIONS.get(root, ()):
+                    found[sign + notion] = NOTION
+            denied -= word not in ("a", "an", "the", "of", "from")
 
 
 def _chinese(folded: str, found: dict[str, float]) -> None:
@@ -157,6 +164,8 @@ def _chinese(folded: str, found: dict[str, float]) -> None:
                 found.setdefault(minus + sign, SIGN)
             if i + 1 < len(run) and i + 1 not in skipped:
                 found[minus + run[i : i + 2]] = 1.0
+    for unit in _ZH_PER.findall(folded):
+        found[f"每{unit}"] = UNIT
     for i, group in enumerate(thesaurus.CHINESE):
         for word in group:
             at = folded.find(word)

@@ -7,6 +7,7 @@ several notions. English words are compared by stem, Chinese ones wherever they 
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 ENGLISH: Final = tuple(
@@ -29,7 +30,7 @@ theft steal stolen thief burglary
 return back send-back bring-back give-back
 exchange swap replace size
 deliver delivery ship shipping arrive dispatch courier bring door transport reach parcel post
-collect pickup fetch lie ready keep kept held hold store
+collect pickup fetch lie ready held hold store shelf reserved
 late overdue delay behind delayed tardy
 early before premature
 cancel withdraw revoke terminate quit end leave stop call pull mind
@@ -48,6 +49,8 @@ guest visitor friend bring companion
 trial test try sample
 join joining enrol sign-up register registration admission entry enter start
 member membership card
+admission entrance entry enter door gate inside
+wait waiting queue list
 child children kid kids son daughter minor young youth boy girl toddler baby
 adult adults grown
 student students pupil university college study apprentice
@@ -113,6 +116,28 @@ basic starter free light
     if line
 )
 
+# Everyday turns of phrase, and the word that policies have for them.
+IDIOMS: Final = tuple(
+    (re.compile(pattern), word)
+    for pattern, word in (
+        (r"\b(?:can|may|could|do|should|must|to) (?:i|we)? ?keep\b", "borrow"),
+        (r"\b(?:you|they|shop|desk|counter) (?:keep|hold|reserve)\b", "hold"),
+        (r"\b(?:tell|inform|let) (?:you|them)\b|\bsay so\b|\b(?:in advance|ahead|beforehand)\b",
+         "notice"),
+        (r"\bbefore (?:i|we) get\b|\bmy turn\b", "waiting"),
+        (r"\bchange(?:d)? (?:my|our) minds?\b|\bpull out\b", "withdraw"),
+        (r"\b(?:send|sent|bring|brought|give|given|take|taken|ship|shipped|hand) "
+         r"(?:it|them|this|these|one)? ?back\b", "return"),
+        (r"\bmoney (?:back|return\w*)\b|\bget (?:my|our|the) money\b", "refund"),
+        (r"\btied (?:down|in|up)\b|\block(?:ed)? in\b", "bound"),
+        (r"\bworks? again\b|\bback up\b", "repair"),
+        (r"\bon hold\b|\btake a break\b", "pause"),
+        (r"\bput (?:it |them )?aside\b|\bset aside\b", "hold"),
+        (r"\bget in\b|\blet in\b", "entry"),
+        (r"\bhad enough\b|\bstop being\b", "terminate"),
+    )
+)  # fmt: skip
+
 # Cases that exclude one another: who is an adult is no child.
 ANTONYMS: Final = tuple(
     tuple(pair.split(":"))
@@ -151,7 +176,7 @@ CHINESE: Final = tuple(
 预约 预订 预定 订位
 续借 续期 续费 续签 延长 展期
 借阅 借期 借多久 借几 借书 外借
-逾期 超期 过期 晚还 迟还 滞纳 超时 晚了
+逾期 超期 过期 晚还 迟还 滞纳 超时 晚了 晚一点 晚点 迟退 迟到 延时 拖延
 罚款 滞纳金 违约金 罚金 罚多少
 押金 保证金
 年费 月费 会费 年卡 月卡 费用 收费 多少钱
