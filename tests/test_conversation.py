@@ -207,6 +207,10 @@ def test_damaged_or_foreign_json_is_refused(tmp_path: Path) -> None:
                 Conversation.from_json({k: v for k, v in data.items() if k != key})
             with pytest.raises(ZerolayerError, match="damaged"):
                 Conversation.from_json({**data, key: [7]})
+    for wrong in ({"case_turns": [2]}, {"question": 7}, {"said": [{}]}, {"decisions": None}):
+        turns = [{**data["turns"][0], **wrong}]
+        with pytest.raises(ZerolayerError, match="damaged"):
+            Conversation.from_json({**data, "turns": turns})
     path = tmp_path / "talk.json"
     path.write_text("{")
     with pytest.raises(ZerolayerError, match="damaged"):

@@ -14,7 +14,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from zerolayer.decisions.arbitration import Settlement, settle
-from zerolayer.decisions.cases import FAR, Clause, best, clauses_of, general, name_terms
+from zerolayer.decisions.cases import (
+    FAR,
+    Clause,
+    best,
+    clauses_of,
+    extreme,
+    general,
+    is_chinese,
+    name_terms,
+    open_case,
+    open_text,
+    unsupported,
+)
 from zerolayer.decisions.ledger import Fact, Ledger, Source
 from zerolayer.decisions.questions import (
     CONTINUES,
@@ -37,7 +49,7 @@ from zerolayer.decisions.turns import Said, Turn
 from zerolayer.errors import ZerolayerError
 from zerolayer.files import read_utf8
 from zerolayer.readings import HasRules, Reading, RuleSet, Slot
-from zerolayer.values import compare, find_values, renderings
+from zerolayer.values import find_values, renderings
 
 if TYPE_CHECKING:
     from zerolayer.runtime.session import Plan
@@ -97,7 +109,7 @@ class Conversation:
             slot = self._slot_asked(piece)
             if slot is not None and slot.name not in decisions:
                 if piece.elliptic and self._elsewhere(slot.name, piece):
-                    decisions[slot.name] = _unsupported(slot.name)
+                    decisions[slot.name] = unsupported(slot.name)
                 else:
                     decisions[slot.name] = self.settle(slot.name)
         turn.decisions = tuple(decisions.values())
@@ -135,16 +147,16 @@ class Conversation:
         if not clauses:
             return self._from_user(slot)
         kept: list[Clause] = []
-        open_case: list[Clause] = []
+        left_open: list[Clause] = []
         for source in self.sources:
             own = [c for c in clauses if c.fact.source_id == source.id]
             if own:
                 chosen = self._for_case(slot, own)
                 kept += chosen
                 if len(chosen) > 1 and len({c.fact.value.canonical() for c in chosen}) > 1:
-                    open_case += chosen
-        if open_case:
-            return _open(slot, open_case)
+                    left_open += chosen
+        if left_open:
+            return open_case(slot, left_open)
         facts = [replace(c.fact, scope="", limited=False) for c in kept]
         found = settle(slot, Ledger(facts, self._known), self._precedence)
         shown = {(c.fact.start, c.fact.source_id): c.fact for c in kept}
@@ -167,7 +179,7 @@ class Conversation:
             if found.status == "settled" and found.value is not None:
                 plan.texts = renderings(found.value, plan.language)
             elif found.status == "contested":
-                plan.texts = [_open_text(found, plan.language)]
+                plan.texts = [open_text(found)]
             else:
                 plan.texts = [
                     "资料中没有写明" if plan.language == "zh" else "not stated in the sources"
@@ -365,9 +377,9 @@ class Conversation:
                 clauses = self._clauses[slot.name]
                 if slot.type not in kinds or len(clauses) < 2:
                     continue
-                extreme = _extreme(clauses, high)
-                if extreme is not None:
-                    for term, weight in extreme.near.items():
+                found = extreme(clauses, high)
+                if found is not None:
+                    for term, weight in found.near.items():
                         wanted.setdefault(term, weight)
                     return wanted
         return wanted
@@ -414,7 +426,7 @@ class Conversation:
 
     def _from_user(self, slot: str) -> Settlement:
         """The last thing the user said of a slot that no source states."""
-        zh = _chinese(slot)
+        zh = is_chinese(slot)
         for turn in reversed(self.turns):
             for said in reversed(turn.said):
                 if said.slot == slot and said.speaker == "user":
@@ -427,12 +439,7 @@ class Conversation:
                         else f"the user said so in turn {said.turn}: “{said.quote}”"
                     )
                     return Settlement(slot, "settled", said.value, (fact,), reason)
-        return _unsupported(slot)
-
-
-def _unsupported(slot: str) -> Settlement:
-    reason = "资料中没有写明" if _chinese(slot) else "no source states it"
-    return Settlement(slot, "unsupported", None, (), reason)
+        return unsupported(slot)
 
 
 def _clause_around(text: str, start: int, end: int) -> str:
@@ -440,40 +447,3 @@ def _clause_around(text: str, start: int, end: int) -> str:
     low = max((m.end() for m in _CLAUSE_ENDS.finditer(text, 0, start)), default=0)
     after = _CLAUSE_ENDS.search(text, end)
     return text[low : after.end() if after else len(text)]
-
-
-def _extreme(clauses: Sequence[Clause], high: bool) -> Clause | None:
-    """The clause with the highest or lowest value, if the values have an order."""
-    chosen = clauses[0]
-    for clause in clauses[1:]:
-        order = compare(clause.fact.value, chosen.fact.value)
-        if order is None:
-            return None
-        if order == (1 if high else -1):
-            chosen = clause
-    return chosen
-
-
-def _open(slot: str, clauses: Sequence[Clause]) -> Settlement:
-    """Several cases, and nothing said so far tells which one is meant."""
-    zh = _chinese(slot)
-    language = "zh" if zh else "en"
-    listed = [f"{renderings(c.fact.value, language)[0]} ({c.fact.scope})" for c in clauses]
-    reason = (
-        "要看是哪种情况：" + "；".join(listed)
-        if zh
-        else "it depends on the case: " + "; ".join(listed)
-    )
-    return Settlement(slot, "contested", None, tuple(c.fact for c in clauses), reason)
-
-
-def _open_text(found: Settlement, language: str) -> str:
-    """What may be said where no single value holds."""
-    values = list(dict.fromkeys(renderings(f.value, language)[0] for f in found.facts))
-    if language == "zh":
-        return "要看情况的：" + "或".join(values[:4])
-    return "not the same in every case: " + " or ".join(values[:4])
-
-
-def _chinese(text: str) -> bool:
-    return any("\u4e00" <= c <= "\u9fff" for c in text)

@@ -14,12 +14,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from zerolayer.decisions import cues
+from zerolayer.decisions.arbitration import Settlement
 from zerolayer.decisions.ledger import Fact, Source
 from zerolayer.decisions.sentences import Part, find_cues, fold, split
 from zerolayer.decisions.statements import Statement, statements_of
 from zerolayer.decisions.terms import notions, opposites, stem, terms
 from zerolayer.readings import Slot
-from zerolayer.values import find_values, same
+from zerolayer.values import compare, find_values, renderings, same
 
 FAR: Final = 0.5  # weight of a term of the sentence beside the clause itself
 AKIN: Final = 0.3  # a case named by the notion of the slot itself ("borrowed" of a loan period)
@@ -266,3 +267,51 @@ def general(clauses: Sequence[Clause]) -> list[Clause]:
     """The clauses that speak of no case, or of every one, where others do speak of one."""
     plain = [c for c in clauses if not c.near or cues.UNIVERSAL.search(fold(c.fact.scope))]
     return plain if len(plain) < len(clauses) else []
+
+
+def extreme(clauses: Sequence[Clause], high: bool) -> Clause | None:
+    """The clause with the highest or lowest value, if the values have an order."""
+    chosen = clauses[0]
+    for clause in clauses[1:]:
+        order = compare(clause.fact.value, chosen.fact.value)
+        if order is None:
+            return None
+        if order == (1 if high else -1):
+            chosen = clause
+    return chosen
+
+
+def open_case(slot: str, clauses: Sequence[Clause]) -> Settlement:
+    """Several cases, and nothing said so far tells which one is meant."""
+    zh = is_chinese(slot)
+    language = "zh" if zh else "en"
+    listed = [f"{renderings(c.fact.value, language)[0]} ({c.fact.scope})" for c in clauses]
+    reason = (
+        "要看是哪种情况：" + "；".join(listed)
+        if zh
+        else "it depends on the case: " + "; ".join(listed)
+    )
+    return Settlement(slot, "contested", None, tuple(c.fact for c in clauses), reason)
+
+
+def open_text(found: Settlement) -> str:
+    """What may be said of a contested slot: that cases differ, or that the sources disagree."""
+    zh = is_chinese(found.slot)
+    language = "zh" if zh else "en"
+    values = list(dict.fromkeys(renderings(f.value, language)[0] for f in found.facts))[:4]
+    if len({f.source_id for f in found.facts}) > 1:
+        said = "有争议的：资料不一致，" if zh else "contested: the sources disagree, "
+    else:
+        said = "要看情况的：" if zh else "not the same in every case: "
+    return said + ("或" if zh else " or ").join(values)
+
+
+def unsupported(slot: str) -> Settlement:
+    """No source speaks of the slot in this case."""
+    reason = "资料中没有写明" if is_chinese(slot) else "no source states it"
+    return Settlement(slot, "unsupported", None, (), reason)
+
+
+def is_chinese(text: str) -> bool:
+    """Whether a text has a Chinese character."""
+    return any("\u4e00" <= c <= "\u9fff" for c in text)

@@ -76,6 +76,11 @@ class Turn:
 
     @classmethod
     def from_json(cls, number: int, data: Mapping[str, Any]) -> Turn:
+        """Raises KeyError, TypeError or ValueError where the data is no turn."""
+        if not isinstance(data["question"], str) or not isinstance(data["answer"], str | None):
+            raise TypeError(f"question and answer of turn {number} must be texts")
+        if any(type(n) is not int or not 1 <= n <= number for n in data["case_turns"]):
+            raise ValueError(f"case_turns of turn {number} are {data['case_turns']!r}")
         return cls(
             number,
             data["question"],
