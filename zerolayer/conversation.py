@@ -281,7 +281,7 @@ class Conversation:
         challenged = doubted and not self.turns[-1].said
         if not question.asks and not challenged:
             return None
-        if challenged and (question.doubts or not question.kinds):
+        if challenged and (question.doubts or not question.asks or not question.kinds):
             question = replace(question, elliptic=True)
         found = evidence(question, slots, self._profiles)
         if question.first:
@@ -292,7 +292,8 @@ class Conversation:
             if begun is not None:
                 self.turns[-1].case_turns = begun.case_turns
                 return next(s for s in slots if s.name == (name or begun.slots[0]))
-        wanted = question.kinds or question.values
+        stated = {s.value.type for s in self.turns[-1].said}
+        wanted = question.kinds or question.values - stated
         fitting = [i for i, s in enumerate(slots) if s.type in wanted]
         denied = {opposite(t) for t in question.terms if t.startswith("-")}
         left_behind = last is not None and denied & set(name_terms(slots[last]))
@@ -300,12 +301,18 @@ class Conversation:
             found[last] += CONTINUES * (2 if self._names_case(slots[last], question) else 1)
         elif question.refers:
             for i in [i for i in recent if i in fitting][:1]:
-                found[i] += RESUMES
+                # With other things named in the turn, the pronoun stands for one of them.
+                if all(t in self._profiles[i] for t in question.words):
+                    found[i] += RESUMES
         total = list(found)
         for i in range(len(slots)):
             if wanted:
                 total[i] += FITS if i in fitting else MISFITS
             total[i] += RECENT if i == last else 0.0
+        told = {s.slot for s in self.turns[-1].said}
+        for i, slot in enumerate(slots):
+            if slot.name in told and not question.kinds & {slot.type}:
+                total[i] = MISFITS  # what the user has just said is not what they ask for
         at = max(range(len(total)), key=lambda i: total[i])
         if total[at] > 0 and found[at] >= EVIDENCE:
             return slots[at]
@@ -394,7 +401,7 @@ class Conversation:
         """Whether a question names a thing that the sources treat, but not for this slot."""
         if not self._clauses[slot]:
             return False
-        affirmed = {t for t in question.terms if not t.startswith(("-", "#")) and len(t) > 1}
+        affirmed = set(question.words)
         profile = next(
             p for s, p in zip(self._slots, self._profiles, strict=True) if s.name == slot
         )

@@ -26,6 +26,7 @@ FAR: Final = 0.5  # weight of a term of the sentence beside the clause itself
 AKIN: Final = 0.3  # a case named by the notion of the slot itself ("borrowed" of a loan period)
 # Said in every dealing, and so no case of one.
 _DEALS: Final = frozenset(map(stem, ("buy", "purchase", "order", "use", "take", "pay", "cost")))
+COVERS: Final = 0.25  # by how much more of it must be named where two cases fit alike
 FAR_CAP: Final = 0.6  # what such terms may add up to; they often belong to every case
 _CLAUSE_END: Final = re.compile(r"(?<!\d)[,，](?!\d)|(?<=\d)[,，](?= )|[;；:：。]|\.\s")
 _ASIDE: Final = re.compile(r", (?:which|who|whom|whose|that)\b[^,;.]{1,80},")
@@ -256,11 +257,33 @@ def best(clauses: Sequence[Clause], wanted: Mapping[str, float], margin: float) 
         return []
     high = max(found)
     top = clauses[found.index(high)]
-    alike = [same(c.fact.value, top.fact.value) for c in clauses]
-    rest = [s for s, equal in zip(found, alike, strict=True) if not equal]
-    if not rest or high - max(rest) < margin:
+    rivals = [
+        (s, c)
+        for s, c in zip(found, clauses, strict=True)
+        if not same(c.fact.value, top.fact.value)
+    ]
+    if not rivals:
         return []
+    if high - max(s for s, _ in rivals) < margin:
+        if high < margin:
+            return []
+        # "gold" fits the gold card and the white gold card; it is all that the first one says.
+        level = [c for s, c in zip(found, clauses, strict=True) if s > high - margin]
+        level.sort(key=lambda c: -_covered(c, wanted))
+        first, second = (
+            level[0],
+            next(c for c in level if not same(c.fact.value, level[0].fact.value)),
+        )
+        if _covered(first, wanted) - _covered(second, wanted) < COVERS:
+            return []
+        return [c for c in level if same(c.fact.value, first.fact.value)]
     return [c for c, s in zip(clauses, found, strict=True) if s > high - margin]
+
+
+def _covered(clause: Clause, wanted: Mapping[str, float]) -> float:
+    """The share of a clause's own terms that are wanted, by weight."""
+    whole = sum(clause.near.values())
+    return sum(w for t, w in clause.near.items() if t in wanted) / whole if whole else 0.0
 
 
 def general(clauses: Sequence[Clause]) -> list[Clause]:

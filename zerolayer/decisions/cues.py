@@ -149,7 +149,7 @@ SUPPOSED: Final = _compile(
     r"(?:^|[,.:] ?)had (?:they|we|you|he|she|it|i|the \w+|both|one|\ue001)\b[^;]*",
     r"(?:^|[,.:] ?)(?:were|should) (?:it|the|this|that|a|an|your|our|we|they|you|\ue001)\b[^;]*",
     r"\bonly (?:with|if|at|for)\b[^;]{0,120}?<old>[^;]{0,60}\bwould\b",
-    r"\b(?:if|unless|whether|in case|provided|once)\b[^,;]{0,120}?\b(?:is|are|was|were|be|came to|"
+    r"\b(?:if|unless|whether|in case(?! of\b)|provided|once)\b[^,;]{0,120}?\b(?:is|are|was|were|be|came to|"
     r"amounted to|had been|became|stood at|ran for|should|reads?|really|turns? out|equals?|"
     r"makes? it)\b[^,;\ue000]{0,40}<old>",
     r"\b(?:if|unless)\b[^,;]{0,120}?<old>[^;]{0,60}\b(?:would|were|was)\b",

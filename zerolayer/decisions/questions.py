@@ -41,11 +41,16 @@ _KINDS: Final = tuple(
             r"什么时候|何时|几点",
             "duration date choice text",
         ),
-        (r"\b(?:what|which|the) (?:day|date)\b|哪一?天|几号|几月|日期|哪日", "date"),
+        (
+            r"\b(?:what|which) (?:day|date)\b|\b(?:repeat|remind|noted?|confirm)\b.*"
+            r"\b(?:day|date)\b|"
+            r"哪一?天|几号|几月|日期|哪日",
+            "date",
+        ),
         (
             r"\bhow much\b(?! (?:time|notice))|\bwhat (?:do|does|did|will|would|is|are)\b[^.?!]*"
             r"\b(?:costs?|price|pay|owe|charge)\b|多少钱|价钱|多少元|几块|[收赔扣付交罚退]多少|要钱|花费|"
-            r"贵吗|什么价|怎么收",
+            r"贵吗|什么价|怎么[收卖算]",
             "money percent",
         ),
         (
@@ -68,11 +73,12 @@ _KINDS: Final = tuple(
 _PRICED: Final = frozenset({"money", "percent"})
 # Words of payment that ask for a price only where nothing else is asked for.
 _PAYS: Final = re.compile(
+    r"\b(?:per|an?) (?:hour|day|night|week|month|year)\b|"
     r"\b(?:costs?|pric\w+|pay|owe|fees?|charges?|charged|surcharge|expensive|cheap\w*)\b|"
     r"费用|收费|价格"
 )
 _ASKS: Final = re.compile(
-    r"[?？]|\b(?:tell|repeat|remind|confirm|explain|recall|say again|once more)\b|"
+    r"[?？]|\b(?:tell|repeat|remind|confirm|check|explain|recall|say again|once more)\b|"
     r"告诉|再[说讲报念看]|重复|复述|回顾|[说讲报念]一遍|提醒|确认|说说|[吗呢]|请问|哪"
 )
 _ELLIPTIC: Final = re.compile(
@@ -80,6 +86,7 @@ _ELLIPTIC: Final = re.compile(
     r"[,.: ]*)*"
     r"(?:(?:and|or|but|then|what (?:about|if)|how about|if|suppose|for|with|without|in|on|at|same|"
     r"what (?:would|will|does|is) (?:it|that|this)|as an?|mine|ours)\b|"
+    r"(?!(?:do|does|did|is|are|was|can|could|may|will|would|have|has|must|should)\b)"
     r"[a-z'\-]+(?: [a-z'\-]+){0,3} ?\?)"
 )
 _ELLIPTIC_ZH: Final = re.compile(r"^(?:那|要是|如果|换成|若|假如|那么|还有)|呢[？?]?$")
@@ -161,6 +168,11 @@ class Question:
     values: frozenset[str]  # types of the values that the turn itself mentions
 
     @property
+    def words(self) -> list[str]:
+        """The affirmed words among the terms, without notions and single signs."""
+        return [t for t in self.terms if not t.startswith(("-", "#")) and len(t) > 1]
+
+    @property
     def refers(self) -> bool:
         """Whether a pronoun points back."""
         return _PRONOUN.search(fold(self.text)) is not None
@@ -240,7 +252,7 @@ def read_question(text: str, slots: Sequence[Slot]) -> Question:
     if "money" in kinds:
         # "What do I pay …?" asks for any price; the clause that says "pay" is not nearer to it.
         about = {t: w for t, w in about.items() if t not in ("pay", "cost")}
-    asks = bool(kinds) or _ASKS.search(folded) is not None
+    asks = bool(asked) or _ASKS.search(folded) is not None
     return Question(text, about, kinds, asks, elliptic, frozenset(values))
 
 

@@ -20,7 +20,8 @@ NOTION: Final = 0.8  # weight of a notion; the word itself weighs 1
 UNIT: Final = 0.5  # of a unit of time, which names some slots ("hourly rate")
 SIGN: Final = 0.4  # weight of a single Chinese sign
 _POLITE: Final = frozenset(
-    "hi hello hey good please thanks thank know ok okay sorry fine right "
+    "hi hello hey good please more less soon often double anyway before forget remember "
+    " thanks thank know ok okay sorry fine right "
     "also need want like just really actually maybe perhaps let see tell say said read heard true "
     "think sure great yes well again could happen case instead comparison question ask asked one "
     "ones own same other another still already even only us me mine him her them here there now "
@@ -41,7 +42,9 @@ _ENDS_DENIAL: Final = frozenset(
 _WORD: Final = re.compile(r"[a-z]+(?:[-'][a-z]+)*|[,.;:!?]")
 _UN: Final = re.compile(r"^un(?=\w{2,}(?:ed|en|able|orn)$)")
 _ZH_RUN: Final = re.compile(r"[\u4e00-\u9fff]+")
-_ZH_LIGHT: Final = frozenset("天日周月年元块多少个件张份本次最更共约前后上下中里内外人用")
+_ZH_LIGHT: Final = frozenset(
+    "费价收期限额率数量天日周月年元块多少个件张份本次最更共约前后上下中里内外人用"
+)
 _IRREGULAR: Final = dict(
     pair.split(":")
     for pair in """

@@ -20,6 +20,7 @@ pay-out payout paid money transfer
 stay visit remain bathing sojourn
 item items thing things article articles piece pieces
 fine penalty late overdue
+firewood wood log fire
 people person participants participant persons size
 bike bicycle bikes bicycles cycle
 day daily
@@ -33,14 +34,14 @@ deliver delivery ship shipping arrive dispatch courier bring door transport reac
 collect pickup fetch lie ready held hold store shelf reserved
 late overdue delay behind delayed tardy
 early before premature
-cancel withdraw revoke terminate quit end leave stop call pull mind
-notice terminate quit resign leave end cancel
+cancel withdraw revoke terminate quit leave stop call pull mind
+notice terminate quit resign leave cancel
 pause freeze suspend interrupt rest hold break
 renew extend extension prolong renewal longer again
 borrow loan lend keep checkout lent
 reserve reservation book booking hold set-aside appointment
 lose lost loss missing misplaced stolen
-damage damaged broken defective faulty flawed torn
+damage damaged broken defective faulty flawed torn scratch dent crash accident
 copy duplicate reprint
 correct correction mistake error wrong fix amend
 electronic email online digital pdf
@@ -133,8 +134,9 @@ IDIOMS: Final = tuple(
         (r"\bworks? again\b|\bback up\b", "repair"),
         (r"\bon hold\b|\btake a break\b", "pause"),
         (r"\bput (?:it |them )?aside\b|\bset aside\b", "hold"),
+        (r"\blook after\b|\btake care of\b", "store"),
         (r"\bget in\b|\blet in\b", "entry"),
-        (r"\bhad enough\b|\bstop being\b", "terminate"),
+        (r"\bhad enough\b|\bstop being\b|\bget (?:out|rid)\b|\bgive up\b", "terminate"),
     )
 )  # fmt: skip
 
@@ -163,7 +165,7 @@ CHINESE: Final = tuple(
 赔付 赔偿 赔多少 理赔 赔 补偿
 退货 退回 退掉 退换 不想要
 退票 能退 退的话 要退 想退
-手续费 扣 退票费 服务费
+手续费 扣多少 扣百分 扣几 要扣 扣不扣 扣钱 扣款 退票费 服务费
 押金 保证金 押多少
 练车 练多久 每次能练 学时
 退款 退钱 到账 退还 返还
@@ -179,7 +181,7 @@ CHINESE: Final = tuple(
 逾期 超期 过期 晚还 迟还 滞纳 超时 晚了 晚一点 晚点 迟退 迟到 延时 拖延
 罚款 滞纳金 违约金 罚金 罚多少
 押金 保证金
-年费 月费 会费 年卡 月卡 费用 收费 多少钱
+移机 搬家 搬迁 迁移 换地方 搬到
 暂停 冻结 停卡 停用 请假 休会
 会员 入会 办卡 会籍
 终止 解约 退会 解除 不做了 注销
