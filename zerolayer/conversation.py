@@ -23,6 +23,7 @@ from zerolayer.decisions.cases import (
     general,
     is_chinese,
     name_terms,
+    one_value,
     open_case,
     open_text,
     unsupported,
@@ -34,11 +35,13 @@ from zerolayer.decisions.questions import (
     FITS,
     MISFITS,
     NAMED,
+    NAMES,
     RECENT,
     RESUMES,
     SAID,
     Question,
     evidence,
+    last_sentence,
     pieces,
     read_question,
 )
@@ -49,13 +52,13 @@ from zerolayer.decisions.turns import Said, Turn
 from zerolayer.errors import ZerolayerError
 from zerolayer.files import read_utf8
 from zerolayer.readings import HasRules, Reading, RuleSet, Slot
-from zerolayer.values import find_values, renderings
+from zerolayer.values import find_values, renderings, same
 
 if TYPE_CHECKING:
     from zerolayer.runtime.session import Plan
 
 VERSION: Final = 1
-MARGIN: Final = 0.3  # by how much a case must fit better than the others
+MARGIN: Final = 0.25  # by how much a case must fit better than the others
 _CLAUSE_ENDS: Final = re.compile(
     r"[.!?;](?=\s|$)|,\s|[。！？；，]|\b(?:and|so)\b(?= (?:how|what|when))"
 )
@@ -153,7 +156,7 @@ class Conversation:
             if own:
                 chosen = self._for_case(slot, own)
                 kept += chosen
-                if len(chosen) > 1 and len({c.fact.value.canonical() for c in chosen}) > 1:
+                if not one_value(chosen):
                     left_open += chosen
         if left_open:
             return open_case(slot, left_open)
@@ -267,7 +270,8 @@ class Conversation:
         for clause in self._clauses[slot.name]:
             profile.update({t.removeprefix("-"): FAR for t in clause.far if t not in profile})
         for clause in self._clauses[slot.name]:
-            profile.update({t.removeprefix("-"): 1.0 for t in clause.near})
+            for near in (clause.shared, clause.near):
+                profile.update({t.removeprefix("-"): 1.0 for t in near})
         profile.update(dict.fromkeys(name_terms(slot), NAMED))
         return profile
 
@@ -299,6 +303,9 @@ class Conversation:
         left_behind = last is not None and denied & set(name_terms(slots[last]))
         if question.elliptic and last is not None and not left_behind:
             found[last] += CONTINUES * (2 if self._names_case(slots[last], question) else 1)
+            if challenged:
+                for i in [i for i in recent if self._states(slots[i], question)]:
+                    found[i] += NAMES * (2 if self._names_case(slots[i], question) else 1)
         elif question.refers:
             for i in [i for i in recent if i in fitting][:1]:
                 # With other things named in the turn, the pronoun stands for one of them.
@@ -321,12 +328,20 @@ class Conversation:
         for left in (fitting, fresh):
             if len(left) == 1 and question.kinds:
                 slot = slots[left[0]]
-                return None if self._elsewhere(slot.name, question) else slot
+                asked = read_question(last_sentence(question.text), slots)
+                return None if self._elsewhere(slot.name, asked) else slot
         return None
+
+    def _states(self, slot: Slot, question: Question) -> bool:
+        """Whether the sources state for the slot, in some case, a value that the turn names."""
+        named = find_values(question.text, {slot.type}, slot.choices)
+        clauses = self._clauses[slot.name]
+        return any(same(v.value, c.fact.value) for v in named for c in clauses)
 
     def _names_case(self, slot: Slot, question: Question) -> bool:
         """Whether the words of a question tell the slot's cases apart."""
-        return bool(best(self._clauses[slot.name], question.terms, MARGIN))
+        clauses = self._clauses[slot.name]
+        return len(best(clauses, question.terms, MARGIN)) < len(clauses)
 
     def _case_turns(self, question: Question) -> tuple[int, ...]:
         """Turns whose words may name the case, in the order in which they are asked.
@@ -362,18 +377,20 @@ class Conversation:
         question = read_question(open_turn.question, self._slots)
         if len(clauses) == 1:
             return list(clauses)
+        left = list(clauses)
         for number in open_turn.case_turns:
-            chosen = best(clauses, self._case_terms(number), MARGIN)
-            if chosen and number != open_turn.number and question.otherwise:
-                left = [c for c in clauses if c not in chosen]
-                return left if len(left) == 1 else list(clauses)
-            if chosen:
-                return chosen
-            unknown = {t for t in question.terms if not t.startswith("-")}
-            new = question.contrasts and not question.otherwise
-            if number == open_turn.number and new and unknown:
-                break  # a case that no clause names is not the one before
-        return general(clauses) or list(clauses)
+            chosen = best(left, self._case_terms(number), MARGIN)
+            if number != open_turn.number and question.otherwise and len(chosen) < len(left):
+                left = [c for c in left if c not in chosen]
+                break
+            if number == open_turn.number and len(chosen) == len(left):
+                unknown = any(not t.startswith("-") for t in question.terms)
+                if question.contrasts and unknown and not question.otherwise:
+                    break  # a case that no clause names is not the one before
+            left = chosen
+            if one_value(left):
+                return left
+        return left if len(left) < len(clauses) else general(clauses) or left
 
     def _case_terms(self, number: int) -> Mapping[str, float]:
         """What a turn says of the case; "the cheaper one" stands for the words of that clause."""

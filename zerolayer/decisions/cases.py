@@ -51,11 +51,15 @@ _CONTINUES: Final = re.compile(r"^(?:for|with|if|when|where|in|on|at|to)\b|^(?:�
 
 @dataclass(frozen=True)
 class Clause:
-    """A fact with the terms of its own clause (near) and of the sentence around it (far)."""
+    """A fact with the terms of its own clause (near) and of the sentence around it (far).
+
+    `shared` are those that go for other values too; they speak of the slot and of no case.
+    """
 
     fact: Fact
     near: Mapping[str, float]
     far: Mapping[str, float]
+    shared: Mapping[str, float]
 
 
 def clauses_of(source: Source, slots: Sequence[Slot]) -> list[Clause]:
@@ -73,8 +77,13 @@ def clauses_of(source: Source, slots: Sequence[Slot]) -> list[Clause]:
         for slot in listed:
             own = [s for s in said if s.slot == slot.name]
             cuts = _cuts(text, part, own, said)
-            for statement, (start, end) in zip(own, cuts, strict=True):
-                found.append(_clause(text, part, statement, start, end, slot, blank, source.id))
+            for i, (statement, (start, end)) in enumerate(zip(own, cuts, strict=True)):
+                head = start
+                if i + 1 < len(own) and _shares_head(blank, part, own, cuts, i):
+                    head = statement.end
+                found.append(
+                    _clause(text, part, statement, start, end, slot, blank, source.id, head)
+                )
         last = follow if said else None
     return sorted(found, key=lambda c: c.fact.start)
 
@@ -173,6 +182,32 @@ def _without_values(
     return body
 
 
+def _shares_head(
+    blank: str,
+    part: Part,
+    own: Sequence[Statement],
+    cuts: Sequence[tuple[int, int]],
+    i: int,
+) -> bool:
+    """Whether what stands before a value goes for the next one too.
+
+    In "notes are kept 30 days on Basic and 90 days on Team" only what follows each value tells
+    the cases apart.
+    """
+    (start, end), (begin, stop) = cuts[i], cuts[i + 1]
+    said, following = own[i], own[i + 1]
+
+    def has_terms(low: int, high: int) -> bool:
+        return bool(terms(blank[low - part.start : high - part.start]))
+
+    return (
+        has_terms(start, said.start)
+        and has_terms(said.end, end)
+        and not has_terms(begin, following.start)
+        and has_terms(following.end, stop)
+    )
+
+
 def _clause(
     text: str,
     part: Part,
@@ -182,13 +217,17 @@ def _clause(
     slot: Slot,
     blank: str,
     source_id: str,
+    head: int,
 ) -> Clause:
-    """Args: start, end are the piece that the value owns; blank is the part without values."""
+    """Args: start, end are the piece that the value owns; blank is the part without values;
+    what stands before head goes for other values too."""
     piece = blank[start - part.start : end - part.start]
     low, high = said.start - start, said.end - start
     aside = _ASIDE.sub(lambda m: " " * len(m[0]), piece)
     own = name_terms(slot)
     begins = [*reversed([m.end() for m in _CLAUSE_END.finditer(aside, 0, low)]), 0]
+    if head > start:
+        begins = [head - start]
     after = _CLAUSE_END.search(aside, high)
     stop = after.start() if after else len(aside)
     near: dict[str, float] = {}
@@ -196,7 +235,8 @@ def _clause(
         near = _foreign(terms(aside[begin:stop]), own)
         if near:
             break
-    far = {t: FAR * w for t, w in _foreign(terms(piece), own).items() if t not in near}
+    around = _foreign(terms(piece[head - start :]), own)
+    far = {t: FAR * w for t, w in around.items() if t not in near}
     fact = Fact(
         slot.name,
         said.value,
@@ -206,7 +246,7 @@ def _clause(
         text[part.start : part.end].strip(),
         scope=" ".join(text[start:end].split()).strip(" ,，、;；"),
     )
-    return Clause(fact, near, far)
+    return Clause(fact, near, far, _foreign(terms(piece[: head - start]), own))
 
 
 def _foreign(found: Mapping[str, float], own: Mapping[str, float]) -> dict[str, float]:
@@ -251,33 +291,26 @@ def scores(clauses: Sequence[Clause], wanted: Mapping[str, float]) -> list[float
 
 
 def best(clauses: Sequence[Clause], wanted: Mapping[str, float], margin: float) -> list[Clause]:
-    """The clauses that fit best, if they fit better by the margin than those of other values."""
+    """The clauses that fit the wanted terms best, by the margin; all where the terms tell nothing.
+
+    They may still be of several values: a dog is a small dog or a large one.
+    """
     found = scores(clauses, wanted)
-    if not found:
-        return []
-    high = max(found)
-    top = clauses[found.index(high)]
-    rivals = [
-        (s, c)
-        for s, c in zip(found, clauses, strict=True)
-        if not same(c.fact.value, top.fact.value)
-    ]
-    if not rivals:
-        return []
-    if high - max(s for s, _ in rivals) < margin:
-        if high < margin:
-            return []
-        # "gold" fits the gold card and the white gold card; it is all that the first one says.
-        level = [c for s, c in zip(found, clauses, strict=True) if s > high - margin]
-        level.sort(key=lambda c: -_covered(c, wanted))
-        first, second = (
-            level[0],
-            next(c for c in level if not same(c.fact.value, level[0].fact.value)),
-        )
-        if _covered(first, wanted) - _covered(second, wanted) < COVERS:
-            return []
-        return [c for c in level if same(c.fact.value, first.fact.value)]
-    return [c for c, s in zip(clauses, found, strict=True) if s > high - margin]
+    high = max(found, default=0.0)
+    kept = [c for c, s in zip(clauses, found, strict=True) if s > high - margin]
+    if high < margin or one_value(kept):
+        return kept
+    # "gold" fits the gold card and the white gold card; it is all that the first one says.
+    kept.sort(key=lambda c: -_covered(c, wanted))
+    rest = [c for c in kept if not same(c.fact.value, kept[0].fact.value)]
+    if _covered(kept[0], wanted) - _covered(rest[0], wanted) >= COVERS:
+        return [c for c in kept if c not in rest]
+    return kept
+
+
+def one_value(clauses: Sequence[Clause]) -> bool:
+    """Whether all of the clauses state the same."""
+    return all(same(c.fact.value, clauses[0].fact.value) for c in clauses)
 
 
 def _covered(clause: Clause, wanted: Mapping[str, float]) -> float:

@@ -135,7 +135,7 @@ OLD: Final = _compile(
 # A former value; counts as replaced only where the sentence states another value of the slot.
 FORMER: Final = _compile(
     r"\b(?:was|were|has been|have been)\b <fn><old>",
-    r"(?:原来|原先|原本|本来|原|以前|之前|过去|此前|先前|平时|曾经|曾|旧|起初)[^\ue000，。；]{0,14}<old>",
+    r"(?:原来|原先|原本|本来|原|以前|之前|过去|此前|先前|平时(?!的)|曾经|曾|旧|起初)[^\ue000，。；]{0,14}<old>",
     r"<old><~>\b(?:now|from now on|here|henceforth|new)\b<,><V>",
     r"<old><~>(?:现为|现改|现在是|现定为|今为|改定|新的?)[^，。；\ue000]{0,8}<V>",
 )

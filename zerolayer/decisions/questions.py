@@ -19,6 +19,7 @@ SAID: Final = 3.0  # the slot's name itself
 FITS, MISFITS = 0.8, -2.0  # the kind of value that is asked for, and another one
 CONTINUES: Final = 1.5  # a follow-up without a question of its own; twice where it names a case
 RESUMES: Final = 0.8  # "what does it cost?" after a question about a cost
+NAMES: Final = 0.8  # a doubted value that the sources state for a slot in some case
 RECENT: Final = 0.2  # of two slots that fit alike, the one that was spoken of
 EVIDENCE: Final = 0.3  # below it nothing ties the question to the slot
 
@@ -48,16 +49,15 @@ _KINDS: Final = tuple(
             "date",
         ),
         (
-            r"\bhow much\b(?! (?:time|notice))|\bwhat (?:do|does|did|will|would|is|are)\b[^.?!]*"
+            r"\bhow much(?: (?:is|are|was|were|does|do|did|will|would|for|to|of|more|extra|should|"
+            r"must|can|could|money)\b|[?,.]|$)|"
+            r"\bwhat(?:'s| (?:do|does|did|will|would|is|are|was|were))\b[^.?!]*"
             r"\b(?:costs?|price|pay|owe|charge)\b|多少钱|价钱|多少元|几块|[收赔扣付交罚退]多少|要钱|花费|"
             r"贵吗|什么价|怎么[收卖算]",
             "money percent",
         ),
-        (
-            r"\b(?:what|which) (?:share|rate|percentage)\b|\bpercent|\bdiscount\b|\binterest\b|"
-            r"几折|百分之|比例|折扣|利率|优惠",
-            "percent money",
-        ),
+        (r"\b(?:what|which) (?:share|percentage)\b|\bper ?cent|几折|百分之", "percent"),
+        (r"\bwhat rate\b|\bdiscount\b|\binterest\b|比例|折扣|利率|优惠", "percent money"),
         (
             rf"\bhow many (?!(?:more )?{_UNIT}\b)|\bhow often\b|"
             r"[几多][少]?(?:个(?!月|工作日|小时)|本|件|张|次|人|台|部|份|瓶|片|盒|位|只|册|公斤|兆|包)",
@@ -260,6 +260,11 @@ def _asked_kinds(folded: str) -> frozenset[str]:
     """Types of value that a question asks for: of several the narrowest."""
     hits = [kinds for pattern, kinds in _KINDS if pattern.search(folded)]
     return min(hits, key=len) if hits else frozenset()
+
+
+def last_sentence(text: str) -> str:
+    """What a turn ends with, its question where statements come first."""
+    return re.split(r"(?<=[.!?。！？；;])\s*", text.strip().rstrip(".?!。？！"))[-1]
 
 
 def pieces(text: str, slots: Sequence[Slot]) -> list[Question]:

@@ -85,7 +85,7 @@ def stem(word: str) -> str:
     if len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is")):
         word = word[:-3] + "y" if word.endswith("ies") else word[:-1]
     base = crude_stem(word)
-    if len(base) > 5 and base.endswith("al"):
+    if len(base) > 5 and base.endswith("al") and base != "personal":  # a person is none
         base = base[:-2]
     if len(base) > 3 and base[-1] == base[-2] and base[-1] not in "aeious":
         base = base[:-1]

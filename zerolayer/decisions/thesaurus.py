@@ -40,7 +40,8 @@ pause freeze suspend interrupt rest hold break
 renew extend extension prolong renewal longer again
 borrow loan lend keep checkout lent
 reserve reservation book booking hold set-aside appointment
-lose lost loss missing misplaced stolen
+lose lost loss missing misplaced stolen property
+arrive arrival check gate departure
 damage damaged broken defective faulty flawed torn scratch dent crash accident
 copy duplicate reprint
 correct correction mistake error wrong fix amend
@@ -134,6 +135,9 @@ IDIOMS: Final = tuple(
         (r"\bworks? again\b|\bback up\b", "repair"),
         (r"\bon hold\b|\btake a break\b", "pause"),
         (r"\bput (?:it |them )?aside\b|\bset aside\b", "hold"),
+        (r"\b(?:hang|hold) on to\b", "keep"),
+        (r"\b(?:be|get|come) there\b|\b(?:turn|show) up\b", "arrive"),
+        (r"\bleft (?:my|our|his|her|a|an|the)\b|\bleft behind\b", "lost"),
         (r"\blook after\b|\btake care of\b", "store"),
         (r"\bget in\b|\blet in\b", "entry"),
         (r"\bhad enough\b|\bstop being\b|\bget (?:out|rid)\b|\bgive up\b", "terminate"),
@@ -209,7 +213,8 @@ CHINESE: Final = tuple(
 团体 团队 集体 多人
 首次 第一次 头一次 新客
 早餐 早饭
-宠物 狗 猫
+宠物 狗 犬
+宠物 猫
 停车 车位 泊车
 开票 开发票 申请发票 开具 可以申请
 发票 抬头 税号
