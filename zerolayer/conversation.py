@@ -285,7 +285,8 @@ class Conversation:
         challenged = doubted and not self.turns[-1].said
         if not question.asks and not challenged:
             return None
-        if challenged and (question.doubts or not question.asks or not question.kinds):
+        asks_anew = question.asks and question.kinds and question.words
+        if challenged and (question.doubts or not asks_anew):
             question = replace(question, elliptic=True)
         found = evidence(question, slots, self._profiles)
         if question.first:
@@ -384,7 +385,8 @@ class Conversation:
                 left = [c for c in left if c not in chosen]
                 break
             if number == open_turn.number and len(chosen) == len(left):
-                unknown = any(not t.startswith("-") for t in question.terms)
+                known = self._profiles[[s.name for s in self._slots].index(slot)]
+                unknown = any(t not in known for t in question.words)
                 if question.contrasts and unknown and not question.otherwise:
                     break  # a case that no clause names is not the one before
             left = chosen

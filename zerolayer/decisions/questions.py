@@ -103,10 +103,17 @@ _FIRST: Final = re.compile(
     r"\b(?:beginning|outset|initial(?:ly)?|originally)\b|\byou (?:began|started|opened) with\b|"
     r"最开始|一开始|刚开始|开始[时的说那]|第一(?!次|天|周|年|个?月|期)|第一次[说回答]|最先|最初|最早|头一个|开头|起初"
 )
+# "The man at the door said …": who said it and where is no case.
+_HEARSAY: Final = re.compile(
+    r"\b(?:the|your|a|an|my|some|another)\b [^,.?!;:]{1,40}?"
+    r"\b(?:said|says|told (?:me|us)|claims?)\b|"
+    r"(?:网上|官网|网站|前台|客服|店员|店里|朋友|别人|有人|同事|邻居|听)[^，。？?,]{0,6}[说讲写]"
+)
 _OWN: Final = re.compile(
     r"\b(?:mine|ours|my own|our own|for (?:me|us)|my case|our case|back to (?:me|us)|"
     r"(?:and|about) (?:me|us|i|we))\b|"
-    r"我自己|我的(?:呢|情况|那)|我们的(?:呢|情况)|我这|我本人|我们?呢|回到我"
+    r"^(?:(?:and|but|sorry|ok|so)[,.]? )*my [\w-]+(?: [\w-]+)?(?: (?:again|once more))? ?\?|"
+    r"我自己|我的(?:呢|情况|那|[^，。,]{1,8}呢)|我们的(?:呢|情况)|我这|我本人|我们?呢|回到我"
 )
 _KIN: Final = (
     r"(?:friend|mother|father|mum|mom|dad|brother|sister|son|daughter|wife|husband|partner|"
@@ -248,7 +255,7 @@ def read_question(text: str, slots: Sequence[Slot]) -> Question:
     kinds = asked or (_PRICED if _PAYS.search(folded) else frozenset())
     last = re.split(r"(?<=[.!。！；;])\s*", folded.rstrip(" .。!！"))[-1]
     elliptic = not asked and bool(_ELLIPTIC.search(last) or _ELLIPTIC_ZH.search(last))
-    about = terms(blank)
+    about = terms(_HEARSAY.sub(lambda m: " " * len(m[0]), fold(blank)))
     if "money" in kinds:
         # "What do I pay …?" asks for any price; the clause that says "pay" is not nearer to it.
         about = {t: w for t, w in about.items() if t not in ("pay", "cost")}
