@@ -1,4 +1,4 @@
-"""The command `ska-build`: check, build, heed."""
+"""The command `ska-build`: new, check, explain, diff, build, heed, export."""
 
 from __future__ import annotations
 
@@ -10,7 +10,11 @@ from typing import Any
 import click
 
 from ska_builder.commands.check import check
-from zerolayer.cli import DTYPES, progress_bar, run
+from ska_builder.commands.diff import diff
+from ska_builder.commands.explain import explain
+from ska_builder.commands.export import export
+from ska_builder.commands.new import new
+from zerolayer.console import DTYPES, progress_bar, run
 from zerolayer.errors import ZerolayerError
 
 
@@ -32,12 +36,14 @@ def cli() -> None:
 
     \b
     Example:
+      ska-build new rules.md
       ska-build check rules.md
       ska-build rules.md --model smollm2 -o pack.safetensors
     """
 
 
-cli.add_command(check)
+for command in (new, check, explain, diff, export):
+    cli.add_command(command)
 
 
 @cli.command()

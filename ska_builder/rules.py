@@ -6,11 +6,22 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ska_builder.language import Checked, check_text, format_diagnostic
+from ska_builder.language import Checked, check_jsonl, check_text, format_diagnostic
 from ska_builder.language.document import MAX_FILE
 from zerolayer.errors import ZerolayerError
 from zerolayer.files import read_utf8
 from zerolayer.readings import Reading, Slot
+
+
+def read_rules(path: Path, tokenizer: Any = None) -> Checked:
+    """Read a rules.md, or a .jsonl with one rule a line, with whatever is wrong in it.
+
+    Raises:
+        ZerolayerError: the file cannot be read at all.
+    """
+    text = read_utf8(path, "rules file", MAX_FILE)
+    read = check_jsonl if path.suffix == ".jsonl" else check_text
+    return read(text, str(path), tokenizer)
 
 
 def checked_rules(path: Path) -> Checked:
@@ -19,11 +30,10 @@ def checked_rules(path: Path) -> Checked:
     Raises:
         ZerolayerError: the file has errors; the message shows each with its line.
     """
-    text = read_utf8(path, "rules file", MAX_FILE)
-    checked = check_text(text, str(path))
-    errors = [d for d in checked.diagnostics if d.severity == "error"]
+    checked = read_rules(path)
+    errors = checked.errors
     if errors:
-        shown = "\n".join(format_diagnostic(d, text) for d in errors)
+        shown = "\n".join(format_diagnostic(d, checked.text) for d in errors)
         raise ZerolayerError(f"{path} has {len(errors)} error(s); nothing was built\n{shown}")
     return checked
 

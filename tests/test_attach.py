@@ -7,9 +7,12 @@ from typing import Any
 
 import pytest
 import torch
+import transformers
+from transformers import AutoModelForCausalLM
 
-from zerolayer.anchors import AnchorSet, gated_part, norm_eps, norm_modules, normalized
-from zerolayer.attach import attach, gate_rate
+from ska_builder.commands.export import fold
+from zerolayer.anchors import AnchorSet, gated_part, norm_modules, normalizer
+from zerolayer.attach import attach, gate_rate, static_part
 from zerolayer.errors import ZerolayerError
 from zerolayer.models import fingerprint
 from zerolayer.pack import Pack
@@ -51,7 +54,7 @@ def test_norms_are_found_and_qk_norms_left_alone(llama: Any, gemma: Any) -> None
     assert not any("q_norm" in p or "k_norm" in p for p in norm_modules(gemma))
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float64])
 def test_zero_gains_and_detaching_keep_every_bit(model: Any, dtype: torch.dtype) -> None:
     model = model.to(dtype)
     ids = torch.randint(0, 512, (2, 20))
@@ -66,17 +69,67 @@ def test_zero_gains_and_detaching_keep_every_bit(model: Any, dtype: torch.dtype)
         assert torch.equal(model(ids).logits, plain)
 
 
-def test_gates_follow_the_formula(llama: Any) -> None:
-    """One norm against the plain formula in fp32."""
-    pack = pack_for(llama)
-    path, norm = next(iter(norm_modules(llama).items()))
-    x = torch.randn(2, 5, 48)
-    a = pack.anchors[path]
-    want = norm(x) + gated_part(
-        normalized(x, norm_eps(norm)), a.keys, a.values, a.thresholds, a.gains
-    )
-    with attach(llama, pack):
-        torch.testing.assert_close(norm(x), want)
+SMALL = {
+    "vocab_size": 512,
+    "hidden_size": 48,
+    "intermediate_size": 96,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "max_position_embeddings": 64,
+    "pad_token_id": 0,
+}
+# Architecture, norms in a layer that carry anchors, whether they take the mean away.
+ARCHITECTURES = [
+    (transformers.LlamaForCausalLM, transformers.LlamaConfig, 2, False),
+    (transformers.MistralForCausalLM, transformers.MistralConfig, 2, False),
+    (transformers.Qwen2ForCausalLM, transformers.Qwen2Config, 2, False),
+    (transformers.Qwen3ForCausalLM, transformers.Qwen3Config, 2, False),
+    (transformers.Gemma2ForCausalLM, transformers.Gemma2Config, 4, False),
+    (transformers.Gemma3ForCausalLM, transformers.Gemma3TextConfig, 4, False),
+    (transformers.PhiForCausalLM, transformers.PhiConfig, 1, True),
+    (transformers.GPT2LMHeadModel, transformers.GPT2Config, 2, True),
+    (transformers.GPTNeoXForCausalLM, transformers.GPTNeoXConfig, 2, True),
+]
+
+
+@pytest.mark.parametrize(("kind", "config", "norms", "centred"), ARCHITECTURES)
+def test_architectures(kind: Any, config: Any, norms: int, centred: bool) -> None:
+    """Norms are found by structure; zero gains keep every bit; open gates follow the formula."""
+    torch.manual_seed(0)
+    model = kind(config(**SMALL)).eval()
+    for name, parameter in model.named_parameters():
+        if "norm" in name or ".ln_" in name:
+            torch.nn.init.normal_(parameter, 0.5, 0.1)
+    found = norm_modules(model)
+    assert len(found) == norms * 2
+    ids = torch.randint(1, 512, (2, 9))
+    with torch.inference_mode():
+        plain = model(ids).logits
+        with attach(model, pack_for(model, gain=0.0)):
+            assert torch.equal(model(ids).logits, plain)
+        pack = pack_for(model)
+        for path, norm in found.items():
+            x = torch.randn(3, 5, 48) * 3 + 1
+            a = pack.anchors[path]
+            weight = norm.weight
+            xhat = torch.nn.functional.layer_norm(x, (48,)) if centred else rms_normalized(x)
+            want = norm(x) + gated_part(xhat, a.keys, a.values, a.thresholds, a.gains)
+            with attach(model, pack):
+                torch.testing.assert_close(norm(x), want, atol=1e-4, rtol=1e-4)
+            assert normalizer(norm).centred == centred and weight.shape == (48,)
+        assert torch.equal(model(ids).logits, plain)
+
+
+def rms_normalized(x: torch.Tensor) -> torch.Tensor:
+    return x / x.pow(2).mean(-1, keepdim=True).add(1e-6).sqrt()
+
+
+def test_a_norm_is_known_by_what_it_does() -> None:
+    """T5 calls its RMSNorm a LayerNorm."""
+    norm = transformers.models.t5.modeling_t5.T5LayerNorm(8)
+    assert not normalizer(norm).centred
+    assert normalizer(torch.nn.LayerNorm(8)).centred
 
 
 def test_cache_and_left_padding_give_the_same_tokens(llama: Any) -> None:
@@ -153,3 +206,25 @@ def test_pack_roundtrip_and_damage(llama: Any, tmp_path: Path) -> None:
         Pack.load(tmp_path / "missing.safetensors")
     with pytest.raises(ZerolayerError, match="no folder"):
         pack.save(tmp_path / "missing" / "a.safetensors")
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_a_folded_checkpoint_needs_no_zerolayer(
+    model: Any, byte_level: Any, tmp_path: Path, dtype: torch.dtype
+) -> None:
+    model.save_pretrained(tmp_path / "plain")
+    model = AutoModelForCausalLM.from_pretrained(tmp_path / "plain", dtype=dtype).eval()
+    pack = pack_for(model, delta=0.3)
+    ids = torch.randint(0, 512, (2, 20))
+    plain = {k: v.clone() for k, v in model.state_dict().items()}
+    assert fold(model, byte_level, pack, tmp_path / "folded")[1] == 3 * len(pack.anchors)
+    assert all(torch.equal(v, plain[k]) for k, v in model.state_dict().items())
+    again = AutoModelForCausalLM.from_pretrained(tmp_path / "folded", dtype=dtype).eval()
+    with torch.inference_mode(), attach(model, static_part(pack)):
+        assert torch.equal(again(ids).logits, model(ids).logits)
+    assert not torch.equal(again(ids).logits, model(ids).logits)
+    with pytest.raises(ZerolayerError, match="exists already"):
+        fold(model, byte_level, pack, tmp_path / "folded")
+    with pytest.raises(ZerolayerError, match="no static part"):
+        fold(model, byte_level, pack_for(model), tmp_path / "other")
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["folded", "plain"]

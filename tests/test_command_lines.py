@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-import zerolayer.cli
 from ska_builder.cli import cli as ska_build
+from zerolayer import console
 from zerolayer.cli import cli as zerolayer_cli
 from zerolayer.pack import Pack
 
@@ -18,7 +18,7 @@ def run(group: Any, args: list[str], capsys: Any, monkeypatch: Any) -> tuple[int
     monkeypatch.setattr("sys.argv", ["command", *args])
     code = 0
     try:
-        zerolayer.cli.run(group)
+        console.run(group)
     except SystemExit as stop:
         code = int(stop.code or 0)
     out, err = capsys.readouterr()

@@ -15,7 +15,7 @@ from zerolayer.decisions.statements import read_statements
 from zerolayer.errors import ZerolayerError
 from zerolayer.evaluation import statements
 from zerolayer.evaluation.stats import read_items
-from zerolayer.readings import RuleSet, Slot
+from zerolayer.readings import Reading, RuleSet, Slot
 
 PERIOD = Slot("payment period", "duration", ("time to pay",))
 FRIST = Slot("付款期限", "duration")
@@ -120,6 +120,19 @@ def test_orders_of_several_rules_rank_kinds_together() -> None:
     assert settled([form, amendment], circle).status == "contested"
 
 
+def test_a_rule_may_set_the_value_itself() -> None:
+    sources = [source("S", "contract", "The payment period is 30 days.")]
+    found = settled(sources, ["The **payment period** must be exactly 45 days."])
+    assert shown(found) == {"count": "45", "unit": "day"} and "rule" in found.reason
+    assert settled([], ["The **payment period** must be at most 45 days."]).status == "unsupported"
+    case = ["The **payment period** must be exactly 45 days, except for samples."]
+    question = "What is the payment period for samples?"
+    assert shown(settled(sources, case, question=question)) == {"count": "30", "unit": "day"}
+    machine = DecisionMachine(RuleSet(read_norms(case), [PERIOD]))
+    events = machine.check("The payment period is 45 days.", [])
+    assert [e.verdict for e in events] == ["consistent"]
+
+
 def test_dates_are_compared_as_dates() -> None:
     sources = [
         source("A", "amendment", "The payment period is 30 days.", "20250615"),
@@ -222,3 +235,23 @@ def test_sentences(line: str) -> None:
     slots = [Slot.from_json(s) for s in case["slots"]]
     said = read_statements(case["text"], slots)
     assert [case["text"][s.start : s.end] for s in said] == case["stated"]
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        ({"name": "x"}, "type: Field required"),
+        ({"name": 3, "type": "date"}, "name: Input should be a valid string"),
+        (
+            {"name": "x", "type": "choice", "choices": "ab"},
+            "choices: Input should be a valid tuple",
+        ),
+        (["x"], "a slot is malformed"),
+    ],
+)
+def test_a_malformed_slot_is_said(data: object, said: str) -> None:
+    with pytest.raises(ZerolayerError, match=said):
+        Slot.from_json(data)
+    reading = {"rule": "R", "line": 1, "kind": "consistency", "language": "en", "slot": data}
+    with pytest.raises(ZerolayerError, match="a reading is malformed: slot"):
+        Reading.from_json(reading)

@@ -11,6 +11,7 @@ from torch import Tensor
 from transformers import LogitsProcessor, NoRepeatNGramLogitsProcessor
 
 from zerolayer import automaton
+from zerolayer.decisions.events import DecisionEvent
 from zerolayer.decisions.ledger import Source
 from zerolayer.engines.hf import Answer, Sampling, generate, generate_batch, observe
 from zerolayer.errors import ZerolayerError
@@ -248,6 +249,20 @@ def test_a_stop_text_is_read_before_the_answer_ends(byte_level: Any, llama: Any)
     assert "45" not in result.text and result.decision_tokens > 0
 
 
+@pytest.mark.parametrize("stop", ["END", "rent is", " 30", "s from re"])
+def test_a_stop_text_is_never_shown(byte_level: Any, llama: Any, stop: str) -> None:
+    """It may begin and end within tokens; neither it nor a beginning of it reaches the stream."""
+    text = "The notice period is 60 days from receipt. The rent is 30 EN ENDED"
+    sampling = Sampling(processors=(says(byte_level, text),))
+    shown: list[str] = []
+    result = generate(
+        llama, byte_level, PROMPT, None, "", 60, sampling, stop=(stop, "\0"), on_text=shown.append
+    )
+    assert "".join(shown) == result.text == text[: text.index(stop)]
+    assert len(shown) > 5, "and the rest is not held back"
+    assert result.finish_reason == "end"
+
+
 def test_stop_ends_the_answer(llama: Any, byte_level: Any) -> None:
     made = session(byte_level, "stop")
     result = generate(llama, byte_level, PROMPT, made, "The payment period is 45 days.")
@@ -267,8 +282,15 @@ def test_stop_ends_the_answer(llama: Any, byte_level: Any) -> None:
 )
 def test_streaming_never_takes_text_back(llama: Any, byte_level: Any, text: str) -> None:
     shown: list[str] = []
-    result, _ = scripted(llama, byte_level, "repair", text, max_new_tokens=60, on_text=shown.append)
+    told: list[tuple[int, DecisionEvent]] = []
+    made = session(byte_level, "repair")
+    made.on_event = lambda event: told.append((len("".join(shown)), event))
+    sampling = Sampling(processors=(says(byte_level, text),))
+    result = generate(llama, byte_level, PROMPT, made, "", 60, sampling, on_text=shown.append)
     assert "".join(shown) == result.text
+    assert [event for _, event in told] == result.events
+    taken_back = [(n, e) for n, e in told if (e.verdict, e.action) == ("contradiction", "repair")]
+    assert all(n <= e.start for n, e in taken_back)
 
 
 def test_text_is_held_from_the_trigger_to_the_end_of_a_right_value(byte_level: Any) -> None:

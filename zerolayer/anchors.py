@@ -59,13 +59,27 @@ class AnchorSet:
             delta_weight=None if delta is None else delta * factor,
         )
 
+    def without_gates(self) -> AnchorSet:
+        """The static part alone."""
+        none = slice(0, 0)
+        return AnchorSet(
+            self.keys[none],
+            self.values[none],
+            self.thresholds[none],
+            self.gains[none],
+            self.rule[none],
+            self.delta_weight,
+        )
+
     def to(self, dtype: torch.dtype, device: torch.device | str = "cpu") -> AnchorSet:
         """The same anchors with keys and values in the dtype that the op takes."""
+        # The ops take thresholds and gains in fp32, and in fp64 where all is fp64.
+        fine = torch.float64 if dtype == torch.float64 else torch.float32
         return AnchorSet(
             self.keys.to(device, dtype),
             self.values.to(device, dtype),
-            self.thresholds.to(device, torch.float32),
-            self.gains.to(device, torch.float32),
+            self.thresholds.to(device, fine),
+            self.gains.to(device, fine),
             self.rule.to(device),
             None if self.delta_weight is None else self.delta_weight.to(device),
         )
@@ -115,7 +129,7 @@ def _norms(model: Any) -> Iterator[tuple[str, nn.Module]]:
     for path, module in model.named_modules():
         weight = getattr(module, "weight", None)
         if (
-            _kind(module).endswith("rmsnorm")
+            _kind(module).endswith(("rmsnorm", "layernorm"))
             and re.search(r"\.\d+\.", path)
             and not LEFT_ALONE.search(path)
             and isinstance(weight, Tensor)
@@ -128,24 +142,44 @@ def _kind(module: nn.Module) -> str:
     return type(module).__name__.lower()
 
 
-def norm_eps(module: nn.Module) -> float:
-    """The epsilon of a norm, whatever the architecture calls it."""
-    for name in ("variance_epsilon", "eps", "epsilon"):
-        value = getattr(module, name, None)
-        if isinstance(value, float):
-            return value
-    raise ZerolayerError(f"norm {type(module).__name__} has no epsilon that zerolayer knows")
+@dataclass(frozen=True)
+class Normalizer:
+    """How a norm makes x̂ of x: RMSNorm divides by the root mean square, LayerNorm takes the mean
+    away first."""
+
+    eps: float
+    centred: bool
+
+    def rows(self, x: Tensor) -> Tensor:
+        """What `ska_anchor_delta` takes for x: its x̂ of a row without a mean is LayerNorm's."""
+        return x - x.mean(-1, keepdim=True) if self.centred else x
+
+    def __call__(self, x: Tensor) -> Tensor:
+        """x̂ in fp32, [..., d]."""
+        x = self.rows(x.float())
+        return x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + self.eps)
 
 
-def unit_offset(module: nn.Module) -> bool:
-    """True where the weight is stored as γ − 1 (Gemma)."""
-    return "gemma" in _kind(module)
+@torch.no_grad()
+def normalizer(norm: nn.Module) -> Normalizer:
+    """The normalizer of a norm module, whatever the architecture calls it.
 
+    Whether it takes the mean away is seen from what it does, as names mislead (T5's LayerNorm is an
+    RMSNorm).
 
-def normalized(x: Tensor, eps: float) -> Tensor:
-    """x̂ = x / rms(x) in fp32, [..., d]."""
-    x = x.float()
-    return x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + eps)
+    Raises:
+        ZerolayerError: it has no epsilon under a known name.
+    """
+    named = (getattr(norm, name, None) for name in ("variance_epsilon", "eps", "epsilon"))
+    eps = next((value for value in named if isinstance(value, float)), None)
+    if eps is None:
+        raise ZerolayerError(f"norm {type(norm).__name__} has no epsilon that zerolayer knows")
+    weight = norm.weight
+    assert isinstance(weight, Tensor)
+    x = torch.linspace(-2, 2, weight.shape[0]).to(weight)
+    # forward, not a call: hooks on the norm are none of its own doing
+    plain, moved = norm.forward(x[None]).float(), norm.forward(x[None] + 3).float()
+    return Normalizer(eps, bool((moved - plain).norm() < 0.3 * plain.norm()))
 
 
 def gated_part(xhat: Tensor, keys: Tensor, values: Tensor, tau: Tensor, gains: Tensor) -> Tensor:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import Any
 
@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from zerolayer import ops
-from zerolayer.anchors import AnchorSet, norm_eps, norm_modules
+from zerolayer.anchors import AnchorSet, Normalizer, norm_modules, normalizer
 from zerolayer.errors import ZerolayerError
 from zerolayer.models import fingerprint
 from zerolayer.pack import Pack
@@ -92,6 +92,18 @@ def check_model(model: Any, pack: Pack) -> None:
             )
 
 
+def static_part(pack: Pack) -> Pack:
+    """The pack with its static anchors alone: what folds into a checkpoint."""
+    return replace(
+        pack,
+        anchors={
+            path: anchors.without_gates()
+            for path, anchors in pack.anchors.items()
+            if anchors.delta_weight is not None and bool(anchors.delta_weight.any())
+        },
+    )
+
+
 def _attach_one(attachment: Attachment, norm: nn.Module, anchors: AnchorSet) -> None:
     weight = norm.weight
     assert isinstance(weight, Tensor)
@@ -106,12 +118,12 @@ def _attach_one(attachment: Attachment, norm: nn.Module, anchors: AnchorSet) -> 
         attachment._undo.append(restore)
     if anchors.count:
         placed = anchors.to(weight.dtype, weight.device)
-        handle = norm.register_forward_hook(_hook(placed, norm_eps(norm)))
+        handle = norm.register_forward_hook(_hook(placed, normalizer(norm)))
         attachment._undo.append(handle.remove)
 
 
 def _hook(
-    anchors: AnchorSet, eps: float
+    anchors: AnchorSet, normalize: Normalizer
 ) -> Callable[[nn.Module, tuple[Tensor, ...], Tensor], Tensor]:
     keys, values = anchors.keys, anchors.values
     thresholds, gains = anchors.thresholds, anchors.gains
@@ -124,7 +136,7 @@ def _hook(
                 "attach the pack after the model has been moved"
             )
         result: Tensor = ops.ska_anchor_delta(
-            x, output, keys, values, thresholds, gains, None, None, eps
+            normalize.rows(x), output, keys, values, thresholds, gains, None, None, normalize.eps
         )
         return result
 
@@ -138,22 +150,21 @@ def gate_rate(model: Any, attachment: Attachment, ids: Tensor) -> float:
     Args:
         ids: int64 [B, T] token ids without padding.
     """
-    from zerolayer.anchors import normalized
-
     open_rows: list[float] = []
     handles = []
     norms = norm_modules(model)
     for path, anchors in attachment.pack.anchors.items():
         norm = norms[path]
+        own = normalizer(norm)
 
         def count(
             module: nn.Module,
             args: tuple[Tensor, ...],
             output: Tensor,
             anchors: AnchorSet = anchors,
-            eps: float = norm_eps(norm),
+            normalize: Normalizer = own,
         ) -> None:
-            xhat = normalized(args[0], eps)
+            xhat = normalize(args[0])
             scores = xhat @ anchors.keys.float().t() / anchors.width**0.5 - anchors.thresholds
             live = (scores > 0) & (anchors.gains != 0)
             open_rows.append(float(live.any(-1).float().mean()))

@@ -10,12 +10,12 @@ from typing import Any
 
 import click
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import Progress
 
 from zerolayer.commands.check import check
+from zerolayer.console import DTYPES, progress_bar, run
 from zerolayer.errors import ZerolayerError
 
-DTYPES = click.Choice(["float32", "bfloat16", "float16"])
 SETS = click.Choice(["conflicts", "contrast", "statements", "dialogues", "neutral"])
 
 
@@ -38,43 +38,6 @@ cli.add_command(check)
 def main() -> None:
     """Run the command line; a wrong input ends in one sentence and exit code 2."""
     run(cli)
-
-
-def run(group: click.Group) -> None:
-    """Run a click group with this project's habits for errors."""
-    try:
-        group(standalone_mode=False)
-    except ZerolayerError as error:
-        click.echo(f"error: {error}", err=True)
-        sys.exit(2)
-    except click.exceptions.Exit as stop:
-        sys.exit(stop.exit_code)
-    except click.ClickException as error:
-        error.show()
-        sys.exit(2)
-    except BrokenPipeError:  # the reader of the output has seen enough
-        sys.stderr.close()
-        sys.exit(2)
-    except OSError as error:
-        click.echo(f"error: {error.filename or 'a file'}: {error.strerror or error}", err=True)
-        sys.exit(2)
-    except (click.exceptions.Abort, KeyboardInterrupt):
-        click.echo("stopped", err=True)
-        sys.exit(130)
-
-
-def progress_bar() -> Progress:
-    """A bar on stderr with the time that is left; nothing when stderr is no terminal."""
-    console = Console(stderr=True)
-    return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-        console=console,
-        transient=True,
-        disable=not console.is_terminal,
-    )
 
 
 def _model(name: str, dtype: str) -> tuple[Any, Any]:

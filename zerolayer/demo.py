@@ -33,7 +33,7 @@ def run_demo(name: str) -> None:
     from ska_builder.build import cached_build
     from ska_builder.language import say_back
     from ska_builder.packs import shipped_heed
-    from zerolayer.cli import progress_bar
+    from zerolayer.console import progress_bar
     from zerolayer.models import load_model
     from zerolayer.sources import read_source
 
@@ -80,7 +80,7 @@ def _ask(
     console: Console, model: Any, tokenizer: Any, pack: Pack, sources: Sequence[Any]
 ) -> list[DecisionEvent]:
     from zerolayer.attach import attach
-    from zerolayer.cli import progress_bar
+    from zerolayer.console import progress_bar
     from zerolayer.engines.hf import chat_prompt, generate
     from zerolayer.evaluation.answers import question_prompt, source_block
     from zerolayer.runtime.session import Runtime

@@ -8,7 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, TypeVar
+
+from pydantic import TypeAdapter, ValidationError
+
+from zerolayer.errors import ZerolayerError
 
 Kind = Literal["definition", "consistency", "bound", "prohibition", "requirement", "precedence"]
 Action = Literal["observe", "steer", "enforce", "repair", "stop"]
@@ -25,13 +29,9 @@ class Slot:
     choices: tuple[str, ...] = ()
 
     @classmethod
-    def from_json(cls, data: dict[str, Any]) -> Slot:
-        return cls(
-            name=data["name"],
-            type=data["type"],
-            also=tuple(data.get("also", ())),
-            choices=tuple(data.get("choices", ())),
-        )
+    def from_json(cls, data: Any) -> Slot:
+        """Raises ZerolayerError: a key is missing or of the wrong type."""
+        return _checked(_SLOT, data, "a slot")
 
     def to_json(self) -> dict[str, Any]:
         data: dict[str, Any] = {"name": self.name, "type": self.type, "also": list(self.also)}
@@ -71,17 +71,28 @@ class Reading:
         return data
 
     @classmethod
-    def from_json(cls, data: dict[str, Any]) -> Reading:
-        own = {f.name for f in fields(cls)}
-        return cls(
-            rule=data["rule"],
-            line=data["line"],
-            kind=data["kind"],
-            language=data["language"],
-            slot=Slot.from_json(data["slot"]) if "slot" in data else None,
-            action=data.get("action"),
-            details={k: v for k, v in data.items() if k not in own},
-        )
+    def from_json(cls, data: Any) -> Reading:
+        """Raises ZerolayerError: a key is missing or of the wrong type."""
+        if not isinstance(data, dict):
+            raise ZerolayerError(f"a reading must be an object, not {type(data).__name__}")
+        own = {f.name for f in fields(cls)} - {"details"}
+        known = {k: v for k, v in data.items() if k in own}
+        details = {k: v for k, v in data.items() if k not in own}
+        return _checked(_READING, {**known, "details": details}, "a reading")
+
+
+_SLOT = TypeAdapter(Slot)
+_READING = TypeAdapter(Reading)
+T = TypeVar("T")
+
+
+def _checked(adapter: TypeAdapter[T], data: Any, what: str) -> T:
+    try:
+        return adapter.validate_python(data)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(step) for step in first["loc"]) or "it"
+        raise ZerolayerError(f"{what} is malformed: {place}: {first['msg']}") from error
 
 
 class HasRules(Protocol):

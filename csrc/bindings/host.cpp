@@ -3,6 +3,7 @@
 #include <pybind11/stl.h>
 
 #include "../host/automaton.h"
+#include "../host/watcher.h"
 #include "../shared/automaton.h"
 
 namespace py = pybind11;
@@ -38,6 +39,30 @@ zerolayer::Arena opened(const std::string& data) {
   if (error != nullptr) throw py::value_error(error);
   return arena;
 }
+
+// A watcher over memory that Python owns; the buffers keep it alive.
+class HeldWatcher {
+ public:
+  HeldWatcher(const py::buffer& arena, const py::buffer& state)
+      : arena_(arena.request()), state_(state.request(/*writable=*/true)), watcher_(made()) {}
+
+  zerolayer::Watcher& operator*() { return watcher_; }
+
+ private:
+  zerolayer::Watcher made() const {
+    if (arena_.ndim != 1 || arena_.itemsize != 1 || arena_.strides[0] != 1)
+      throw py::value_error("the arena must be a contiguous row of uint8");
+    if (state_.size != 1 || !state_.item_type_is_equivalent_to<int32_t>())
+      throw py::value_error("the state must be one int32");
+    zerolayer::Arena arena;
+    const char* error = zerolayer::open_arena(arena_.ptr, arena_.size, arena);
+    if (error != nullptr) throw py::value_error(error);
+    return {arena, static_cast<int32_t*>(state_.ptr)};
+  }
+
+  py::buffer_info arena_, state_;
+  zerolayer::Watcher watcher_;
+};
 
 }  // namespace
 
@@ -105,4 +130,12 @@ PYBIND11_MODULE(_host, m) {
     return py::bytes(reinterpret_cast<const char*>(arena.base + arena.header->at_flags),
                      arena.header->states);
   });
+  py::class_<HeldWatcher>(m, "Watcher")
+      .def(py::init<const py::buffer&, const py::buffer&>(), py::arg("arena"), py::arg("state"))
+      .def(
+          "step", [](HeldWatcher& w, int64_t token) { return (*w).step(token); }, py::arg("token"))
+      .def_property_readonly("ended", [](HeldWatcher& w) { return (*w).ended(); })
+      .def_property(
+          "state", [](HeldWatcher& w) { return (*w).state(); },
+          [](HeldWatcher& w, int32_t state) { (*w).set_state(state); });
 }

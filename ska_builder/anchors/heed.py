@@ -25,7 +25,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from ska_builder.contrast.pairs import Pair
-from zerolayer.anchors import AnchorSet, gated_part, norm_eps, norm_modules, normalized
+from zerolayer.anchors import AnchorSet, Normalizer, gated_part, norm_modules, normalizer
 from zerolayer.attach import attach, gate_rate
 from zerolayer.errors import ZerolayerError
 from zerolayer.models import fingerprint
@@ -85,17 +85,19 @@ class Trainable(nn.Module):
         self.enabled = True
         self.watch: Callable[[int, Tensor], None] | None = None
         self.handles = [
-            norm.register_forward_hook(self._hook(i, norm_eps(norm)))
+            norm.register_forward_hook(self._hook(i, normalizer(norm)))
             for i, norm in enumerate(self.norms.values())
         ]
 
-    def _hook(self, i: int, eps: float) -> Callable[[nn.Module, tuple[Tensor], Tensor], Tensor]:
+    def _hook(
+        self, i: int, normalize: Normalizer
+    ) -> Callable[[nn.Module, tuple[Tensor], Tensor], Tensor]:
         def add(module: nn.Module, args: tuple[Tensor], output: Tensor) -> Tensor:
             if self.watch is not None:
-                self.watch(i, normalized(args[0], eps))
+                self.watch(i, normalize(args[0]))
             if not self.enabled:
                 return output
-            xhat = normalized(args[0], eps)
+            xhat = normalize(args[0])
             ones = torch.ones(self.ska_thresholds.shape[1])
             delta = gated_part(
                 xhat, self.ska_keys[i], self.ska_values[i], self.ska_thresholds[i], ones

@@ -19,7 +19,7 @@ import yaml
 from torch import Tensor, nn
 
 from ska_builder.anchors.heed import with_rule
-from zerolayer.anchors import AnchorSet, norm_eps, norm_modules, normalized
+from zerolayer.anchors import AnchorSet, Normalizer, gated_part, join, norm_modules, normalizer
 from zerolayer.readings import Reading
 
 MIN_F1 = 0.9  # of the key on held-out wording
@@ -75,11 +75,15 @@ def capture(model: Any, ids: Tensor) -> tuple[list[Tensor], list[Tensor], Tensor
     outputs: list[Tensor] = []
     handles = []
     for norm in norm_modules(model).values():
+        own = normalizer(norm)
 
         def keep(
-            module: nn.Module, args: tuple[Tensor], output: Tensor, eps: float = norm_eps(norm)
+            module: nn.Module,
+            args: tuple[Tensor],
+            output: Tensor,
+            normalize: Normalizer = own,
         ) -> None:
-            xhat.append(normalized(args[0], eps))
+            xhat.append(normalize(args[0]))
             outputs.append(output.float())
 
         handles.append(norm.register_forward_hook(keep))
@@ -220,7 +224,7 @@ def neutral_kl(
     """KL(plain ‖ with anchors) per token on the neutral text, nats."""
     norms = norm_modules(model)
     handles = [
-        norms[path].register_forward_hook(_add(anchor, gain, norm_eps(norms[path])))
+        norms[path].register_forward_hook(_add(anchor, gain, normalizer(norms[path])))
         for path, anchor in anchors.items()
     ]
     try:
@@ -241,13 +245,11 @@ def neutral_kl(
 
 
 def _add(
-    anchor: AnchorSet, gain: float, eps: float
+    anchor: AnchorSet, gain: float, normalize: Normalizer
 ) -> Callable[[nn.Module, tuple[Tensor], Tensor], Tensor]:
-    from zerolayer.anchors import gated_part
-
     def hook(module: nn.Module, args: tuple[Tensor], output: Tensor) -> Tensor:
         delta = gated_part(
-            normalized(args[0], eps),
+            normalize(args[0]),
             anchor.keys.float(),
             anchor.values.float(),
             anchor.thresholds,
@@ -260,8 +262,6 @@ def _add(
 
 def fuse(parts: Sequence[Made]) -> dict[str, AnchorSet]:
     """Anchors of all rules by module path."""
-    from zerolayer.anchors import join
-
     fused: dict[str, AnchorSet] = {}
     for made in parts:
         for path, anchor in made.anchors.items():

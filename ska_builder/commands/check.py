@@ -9,9 +9,8 @@ from typing import Any
 
 import click
 
-from ska_builder.language import check_text, format_diagnostic, say_back
-from ska_builder.language.document import MAX_FILE
-from zerolayer.files import read_utf8
+from ska_builder.language import format_diagnostic, say_back
+from ska_builder.rules import read_rules
 
 
 def load_tokenizer(model: str) -> Any:
@@ -37,9 +36,7 @@ def check(rules: str, as_json: bool, strict: bool, model: str | None) -> None:
       ska-build check rules.md
       ska-build check rules.md --json --strict
     """
-    text = read_utf8(Path(rules), "rules file", MAX_FILE)
-    tokenizer = load_tokenizer(model) if model else None
-    checked = check_text(text, rules, tokenizer)
+    checked = read_rules(Path(rules), load_tokenizer(model) if model else None)
     if as_json:
         shown = {
             "readings": [r.to_json() for r in checked.readings],
@@ -54,7 +51,7 @@ def check(rules: str, as_json: bool, strict: bool, model: str | None) -> None:
                 heading = reading.rule
             click.echo(f"  {reading.line:>4}  {reading.kind}: {say_back(reading)}")
         for diagnostic in checked.diagnostics:
-            click.echo(format_diagnostic(diagnostic, text), err=True)
+            click.echo(format_diagnostic(diagnostic, checked.text), err=True)
     warnings = len(checked.diagnostics) - len(checked.errors)
     if not as_json:
         click.echo(

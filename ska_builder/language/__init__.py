@@ -1,8 +1,9 @@
-"""The rules language: a rules.md read into readings and diagnostics."""
+"""The rules language: a rules.md, or JSON Lines, read into readings and diagnostics."""
 
 from ska_builder.language.check import Checked, check_text
 from ska_builder.language.diagnostics import Diagnostic, format_diagnostic
 from ska_builder.language.document import Rule
+from ska_builder.language.jsonl import check_jsonl
 from ska_builder.language.norms import read_norms
 from ska_builder.language.sayback import say_back
 
@@ -10,6 +11,7 @@ __all__ = [
     "Checked",
     "Diagnostic",
     "Rule",
+    "check_jsonl",
     "check_text",
     "format_diagnostic",
     "read_norms",

@@ -11,7 +11,7 @@ from itertools import pairwise
 from zerolayer.decisions.ledger import Fact, Ledger, Source, applies
 from zerolayer.decisions.sentences import fold
 from zerolayer.readings import Reading
-from zerolayer.values import Value, renderings, same
+from zerolayer.values import Value, renderings, same, value_from_json
 
 TIES = {
     "en": {
@@ -39,16 +39,21 @@ class Settlement:
 
 
 def settle(
-    slot: str, ledger: Ledger, precedence: Sequence[Reading], question: str | None = None
+    slot: str, ledger: Ledger, readings: Sequence[Reading], question: str | None = None
 ) -> Settlement:
     """Settle one slot.
 
-    The orders of all precedence rules together rank the kinds; a kind that they do not compare
-    with another stands beside it. Facts of a lower kind give way, then the tie rules part what is
-    left of one kind, in the order in which they are written. Facts limited to another case than
-    the one asked about take no part.
+    A rule that sets the value itself ("the rent must be EUR 900") settles it, whatever the sources
+    say. Else the orders of all precedence rules together rank the kinds; a kind that they do not
+    compare with another stands beside it. Facts of a lower kind give way, then the tie rules part
+    what is left of one kind, in the order in which they are written. Facts limited to another case
+    than the one asked about take no part.
     """
     language = "zh" if re.search(r"[\u4e00-\u9fff]", slot) else "en"
+    precedence = [r for r in readings if r.kind == "precedence"]
+    by_rule = _set_by_rule(slot, readings, question)
+    if by_rule is not None:
+        return by_rule
     facts = [f for f in ledger.facts(slot) if applies(f, question)]
     scoped = [f for f in facts if f.limited]
     if scoped:
@@ -79,6 +84,28 @@ def settle(
     beaten = [f for f in facts if kinds[f.source_id] not in {kinds[g.source_id] for g in left}]
     text = _why(left[0], beaten, used, ledger, language)
     return Settlement(slot, "settled", left[0].value, tuple(left), text)
+
+
+def _set_by_rule(slot: str, readings: Sequence[Reading], question: str | None) -> Settlement | None:
+    folded = fold(question or "")
+    for reading in readings:
+        d = reading.details
+        if reading.kind != "bound" or reading.slot is None or reading.slot.name != slot:
+            continue
+        share = isinstance(d["value"], dict) and d["value"].get("of") is not None
+        excepted = any(fold(str(case)) in folded for case in d.get("except", ()))
+        if d["operator"] != "=" or d.get("when") or share or excepted:
+            continue
+        value = value_from_json(reading.slot.type, d["value"])
+        shown = renderings(value, reading.language)[0]
+        zh = reading.language == "zh"
+        text = (
+            f"规则「{reading.rule}」定为{shown}"
+            if zh
+            else f"the rule {reading.rule!r} sets {shown}"
+        )
+        return Settlement(slot, "settled", value, (), text)
+    return None
 
 
 def _agree(facts: Sequence[Fact]) -> bool:

@@ -43,14 +43,13 @@ class DecisionMachine:
                 it decides whether a clause limited to one case counts.
         """
         ledger = Ledger.from_sources(sources, self.slots, question or None)
-        precedence = [r for r in self.readings if r.kind == "precedence"]
         parts = split(text)
         events = []
         for said in read_statements(text, self.slots):
             began = time.perf_counter()
             part = parts[bisect_right(parts, said.start, key=lambda p: p.start) - 1]
             sentence = text[part.start : part.end]
-            found = settle(said.slot, ledger, precedence, question=f"{question} {sentence}")
+            found = settle(said.slot, ledger, self.readings, question=f"{question} {sentence}")
             verdict, reason = judge(said.value, found, self.readings, sentence)
             own = next((r for r in self.readings if r.slot and r.slot.name == said.slot), None)
             events.append(

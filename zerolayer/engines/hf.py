@@ -85,7 +85,8 @@ def generate(
         prompt: the full prompt text without the lead.
         session: decisions; None generates plainly.
         lead: the beginning of the answer; the automaton reads it as part of the answer.
-        stop: texts that end the answer, apart from the model's own end.
+        stop: texts that end the answer, apart from the model's own end; they are no part of it,
+            and are never shown, not even in part.
         on_text: called with text that can no longer change, the lead included. Under `repair`
             text is held back from a decision point until its value is complete and right, at the
             longest to the end of the sentence.
@@ -218,6 +219,7 @@ class _Row:
                 session.generator = self.generator
         self.tokens: list[int] = []
         self.spent = self.shown = 0
+        self.cut: int | None = None  # offset of a stop text
         self.reason: str | None = None if max_new_tokens > 0 else "length"
         self.began = time.perf_counter()
         for token in tokenizer(lead, add_special_tokens=False).input_ids if lead else []:
@@ -254,13 +256,14 @@ class _Row:
         if not ending:
             self.tokens.append(token)
             kept = self.session.feed(token) if self.session is not None else None
-            ending = kept is None and self._at_stop_text()
+            self.cut = self._stop_text() if kept is None else None
+            ending = self.cut is not None
         if kept is None and (ending or self.spent == self.limit):
             kept = self.session.finish() if self.session is not None else None
             if kept is None:
                 self.reason = "end" if ending else "length"
         if kept is not None:
-            self.tokens = self.tokens[:kept]
+            self.tokens, self.cut = self.tokens[:kept], None
             if self.spent == self.limit:  # nothing is left of the limit to say it again
                 self.reason = "length"
         self._check_stopped()
@@ -291,18 +294,21 @@ class _Row:
             logits = TopPLogitsWarper(how.top_p)(ids, logits)
         return int(torch.multinomial(logits[0].softmax(-1), 1, generator=self.generator))
 
-    def _at_stop_text(self) -> bool:
+    def _stop_text(self) -> int | None:
+        """Offset of the first stop text behind the lead; it may begin and end within tokens."""
         if not self.stop:
-            return False
-        said = self._decode(len(self.tokens))[len(self.lead) :]
-        return any(s in said for s in self.stop)
+            return None
+        text = self._decode(len(self.tokens))
+        places = [text.find(s, len(self.lead)) for s in self.stop]
+        return min((p for p in places if p >= 0), default=None)
 
     def _check_stopped(self) -> None:
         if self.session is not None and self.session.stopped:
             self.reason = "stopped"
 
     def _decode(self, tokens: int) -> str:
-        return str(self.tokenizer.decode(self.tokens[:tokens], skip_special_tokens=True))
+        text = str(self.tokenizer.decode(self.tokens[:tokens], skip_special_tokens=True))
+        return text[: self.cut]
 
     def _show(self) -> None:
         """Hand on what can no longer change: whole UTF-8, nothing that may be repaired."""
@@ -313,6 +319,7 @@ class _Row:
         text = self._decode(held)
         if not final:
             text = text.removesuffix("\ufffd")
+            text = text[: len(text) - max((_overlap(text, s) for s in self.stop), default=0)]
         if len(text) > self.shown:
             self.on_text(self.index, text[self.shown :])
             self.shown = len(text)
@@ -395,6 +402,12 @@ class _Cache:
         self.mask = self.mask[chosen]
         if self.past is not None:
             self.past.batch_select_indices(chosen.to(self.model.device))
+
+
+def _overlap(text: str, stop: str) -> int:
+    """Length of the longest end of `text` that begins `stop`."""
+    sizes = range(min(len(text), len(stop) - 1), 0, -1)
+    return next((n for n in sizes if text.endswith(stop[:n])), 0)
 
 
 def _still_live(rows: list[_Row], cache: _Cache) -> list[_Row]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -68,11 +68,10 @@ def make_plans(
         action: overrides the rules' actions (arms of an evaluation).
     """
     ledger = Ledger.from_sources(sources, slots, question=question)
-    precedence = [r for r in readings if r.kind == "precedence"]
     plans = []
     for slot in slots:
         own = [r for r in readings if r.slot is not None and r.slot.name == slot.name]
-        settlement = settle(slot.name, ledger, precedence, question=question)
+        settlement = settle(slot.name, ledger, readings, question=question)
         stated = next((r.action for r in own if r.action), None)
         plans.append(
             Plan(
@@ -143,20 +142,21 @@ class Session:
         plans: Sequence[Plan],
         vocabulary: automaton.Vocabulary,
         tokenizer: Any,
-        generator: torch.Generator | None = None,
+        on_event: Callable[[DecisionEvent], None] | None = None,
     ) -> None:
         """
         Args:
             arena: the pack's automaton, uint8.
             phrases: for each trigger of the automaton, the index of its plan, or −1.
-            generator: what the engine samples with; a repair sets it back.
+            on_event: called with each event as soon as it is known, in order of position.
         """
         self.arena = arena
         self.phrases = list(phrases)
         self.plans = list(plans)
         self.vocabulary = vocabulary
         self.tokenizer = tokenizer
-        self.generator = generator
+        self.on_event = on_event
+        self.generator: torch.Generator | None = None  # the engine's; a repair sets it back
         self.slots = tuple(p.slot for p in self.plans)
         self.repairs = any(p.action == "repair" for p in self.plans)
         self.sets = automaton.event_sets(arena)
@@ -374,22 +374,23 @@ class Session:
     def _record(
         self, plan: Plan, said: Statement, verdict: str, reason: str, action: str, began: float
     ) -> None:
-        self.events.append(
-            DecisionEvent(
-                rule=plan.rule,
-                slot=plan.slot.name,
-                start=said.start,
-                end=said.end,
-                stated=said.value,
-                settled=plan.settlement.value,
-                verdict=verdict,
-                action=action,
-                sources=tuple(dict.fromkeys(f.source_id for f in plan.settlement.facts)),
-                microseconds=round((time.perf_counter() - began) * 1e6),
-                reason=reason,
-                facts=plan.settlement.facts,
-            )
+        event = DecisionEvent(
+            rule=plan.rule,
+            slot=plan.slot.name,
+            start=said.start,
+            end=said.end,
+            stated=said.value,
+            settled=plan.settlement.value,
+            verdict=verdict,
+            action=action,
+            sources=tuple(dict.fromkeys(f.source_id for f in plan.settlement.facts)),
+            microseconds=round((time.perf_counter() - began) * 1e6),
+            reason=reason,
+            facts=plan.settlement.facts,
         )
+        self.events.append(event)
+        if self.on_event is not None:
+            self.on_event(event)
 
     def _mark_of(self, said: Statement) -> Mark | None:
         """Where to return to: behind the slot's own trigger, else before the value itself."""
@@ -437,12 +438,20 @@ class Runtime:
         automaton.validate(arena)
         self.pack, self.tokenizer, self.arena = pack, tokenizer, arena
 
-    def session(self, sources: Sequence[Source], question: str | None = None) -> Session:
+    def session(
+        self,
+        sources: Sequence[Source],
+        question: str | None = None,
+        on_event: Callable[[DecisionEvent], None] | None = None,
+    ) -> Session:
         """The session of one request: every slot settled against its sources."""
-        return self.session_of(make_plans(self.pack.readings, self.pack.slots, sources, question))
+        plans = make_plans(self.pack.readings, self.pack.slots, sources, question)
+        return self.session_of(plans, on_event)
 
-    def session_of(self, plans: Sequence[Plan]) -> Session:
+    def session_of(
+        self, plans: Sequence[Plan], on_event: Callable[[DecisionEvent], None] | None = None
+    ) -> Session:
         """A session with plans that are settled already."""
         index = {p.slot.name: i for i, p in enumerate(plans)}
         phrases = [index.get(t.get("slot", ""), -1) for t in self.pack.triggers]
-        return Session(self.arena, phrases, plans, self.vocabulary, self.tokenizer)
+        return Session(self.arena, phrases, plans, self.vocabulary, self.tokenizer, on_event)
