@@ -162,6 +162,11 @@ def test_sources_that_disagree_about_the_case_are_settled_by_the_rules() -> None
     assert settled.turns[0].decisions[0].facts[0].source_id == "B"
 
 
+def test_a_rule_that_sets_the_value_holds_in_every_case() -> None:
+    t = talk(rules=["The **deposit** must be EUR 30."])
+    assert holds(t, "I am a hotel guest. How much is the deposit?") == [("deposit", euros(30))]
+
+
 def test_clauses_own_their_part_of_a_sentence() -> None:
     text = "A copy fee of EUR 8 is due on paper and EUR 2 by e-mail; a deposit of EUR 5 is extra."
     slots = [Slot("copy fee", "money")]

@@ -85,7 +85,6 @@ class Conversation:
                 "a conversation needs slots; name them in the rules or give them with a RuleSet"
             )
         self._slots = list(self.rules.slots)
-        self._precedence = [r for r in self.rules.readings if r.kind == "precedence"]
         # Two sources with one id are refused here.
         self._known = Ledger.from_sources(self.sources, []).sources
         self._clauses: dict[str, list[Clause]] = {s.name: [] for s in self._slots}
@@ -146,6 +145,10 @@ class Conversation:
         if slot not in self._clauses:
             names = ", ".join(s.name for s in self._slots)
             raise ZerolayerError(f"no slot is called {slot!r}; the rules have {names}")
+        question = self.turns[-1].question if self.turns else None
+        by_rule = settle(slot, Ledger(), self.rules.readings, question)
+        if by_rule.status == "settled":
+            return by_rule
         clauses = self._clauses[slot]
         if not clauses:
             return self._from_user(slot)
@@ -161,7 +164,7 @@ class Conversation:
         if left_open:
             return open_case(slot, left_open)
         facts = [replace(c.fact, scope="", limited=False) for c in kept]
-        found = settle(slot, Ledger(facts, self._known), self._precedence)
+        found = settle(slot, Ledger(facts, self._known), self.rules.readings)
         shown = {(c.fact.start, c.fact.source_id): c.fact for c in kept}
         return replace(found, facts=tuple(shown[f.start, f.source_id] for f in found.facts))
 
