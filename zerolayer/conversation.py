@@ -32,6 +32,7 @@ from zerolayer.decisions.ledger import Fact, Ledger, Source
 from zerolayer.decisions.questions import (
     CONTINUES,
     EVIDENCE,
+    EVIDENCE_ALONE,
     FITS,
     MISFITS,
     NAMED,
@@ -325,16 +326,24 @@ class Conversation:
             if slot.name in told and not question.kinds & {slot.type}:
                 total[i] = MISFITS  # what the user has just said is not what they ask for
         at = max(range(len(total)), key=lambda i: total[i])
-        if total[at] > 0 and found[at] >= EVIDENCE:
+        enough = EVIDENCE if question.kinds or question.elliptic else EVIDENCE_ALONE
+        if total[at] > 0 and found[at] >= enough:
             return slots[at]
-        # Nothing but the kind of value tells: it must leave one slot, of all or of the new ones.
+        # Nothing but the kind of value tells: it must leave one slot, of all, of the new ones, or
+        # of those whose cases the conversation has named.
         fresh = [i for i in fitting if i not in recent]
-        for left in (fitting, fresh):
+        alike = [i for i in fresh if self._case_known(slots[i])]
+        for left in (fitting, fresh, alike):
             if len(left) == 1 and question.kinds:
                 slot = slots[left[0]]
                 asked = read_question(last_sentence(question.text), slots)
                 return None if self._elsewhere(slot.name, asked) else slot
         return None
+
+    def _case_known(self, slot: Slot) -> bool:
+        """Whether the conversation has named one of several cases of a slot."""
+        clauses = self._clauses[slot.name]
+        return len(clauses) > 1 and one_value(self._for_case(slot.name, clauses))
 
     def _states(self, slot: Slot, question: Question) -> bool:
         """Whether the sources state for the slot, in some case, a value that the turn names."""

@@ -16,13 +16,19 @@ from zerolayer.values import find_values
 
 NAMED: Final = 2.0  # weight of a term of the slot's name against one of its clauses
 SAID: Final = 3.0  # the slot's name itself
+HEAD: Final = 0.6  # the head noun of its name alone ("my price"), less where others share it
 FITS, MISFITS = 0.8, -2.0  # the kind of value that is asked for, and another one
-CONTINUES: Final = 1.5  # a follow-up without a question of its own; twice where it names a case
+CONTINUES: Final = 1.3  # a follow-up without a question of its own; twice where it names a case
 RESUMES: Final = 0.8  # "what does it cost?" after a question about a cost
-NAMES: Final = 0.8  # a doubted value that the sources state for a slot in some case
+NAMES: Final = 0.6  # a doubted value that the sources state for a slot in some case
 RECENT: Final = 0.2  # of two slots that fit alike, the one that was spoken of
-EVIDENCE: Final = 0.3  # below it nothing ties the question to the slot
+EVIDENCE: Final = 0.3  # below it nothing ties a question for a kind of value to the slot
+EVIDENCE_ALONE: Final = 1.0  # the same for a turn that asks for no kind of value
 
+_HEADS: Final = frozenset(
+    "fee price charge fare fine penalty rate deposit discount bonus deadline limit date quota "
+    "surcharge premium rent".split()
+)
 _UNIT: Final = (
     r"(?:minutes?|hours?|(?:business |working |calendar )?days?|nights?|weeks?|months?|years?)"
 )
@@ -89,6 +95,7 @@ _ELLIPTIC: Final = re.compile(
     r"(?!(?:do|does|did|is|are|was|can|could|may|will|would|have|has|must|should)\b)"
     r"[a-z'\-]+(?: [a-z'\-]+){0,3} ?\?)"
 )
+_IF_THEN: Final = re.compile(r"^(?:[a-z]+[,.]? )?(?:if|suppose|when)\b[^,]{8,}, ?[a-z]+ [a-z]+")
 _ELLIPTIC_ZH: Final = re.compile(r"^(?:那|要是|如果|换成|若|假如|那么|还有)|呢[？?]?$")
 _CONTRASTS: Final = re.compile(r"^(?:ok(?:ay)?[,.]? )?(?:and|what about|how about)\b|呢[？?]?$")
 # "They told me it would be free": puts the last value in doubt without naming another.
@@ -127,7 +134,7 @@ _OTHERS: Final = re.compile(
 # The user says something of themselves: "as a student", "my line is dead".
 _STATES: Final = re.compile(
     r"\b(?:i'm|i am|we're|we are|as an?|i have|we have|i've|i bought|"
-    r"i (?:live|travel|study|work)|my)\b|"
+    r"i (?:live|travel|study|work|own|drive|ride|run|bring|need|use)|my)\b|"
     r"我(?:们|自己|本人)?(?:也|就|还)?[是有]|我[买寄办用订选住]|我的|我家|作为"
 )
 # The user takes the case that was spoken of: "I will take that one".
@@ -254,7 +261,8 @@ def read_question(text: str, slots: Sequence[Slot]) -> Question:
     asked = _asked_kinds(folded)
     kinds = asked or (_PRICED if _PAYS.search(folded) else frozenset())
     last = re.split(r"(?<=[.!。！；;])\s*", folded.rstrip(" .。!！"))[-1]
-    elliptic = not asked and bool(_ELLIPTIC.search(last) or _ELLIPTIC_ZH.search(last))
+    whole = _IF_THEN.search(last) is not None  # "If I forget to come, what happens?"
+    elliptic = not asked and not whole and bool(_ELLIPTIC.search(last) or _ELLIPTIC_ZH.search(last))
     about = terms(_HEARSAY.sub(lambda m: " " * len(m[0]), fold(blank)))
     if "money" in kinds:
         # "What do I pay …?" asks for any price; the clause that says "pay" is not nearer to it.
@@ -278,6 +286,8 @@ def pieces(text: str, slots: Sequence[Slot]) -> list[Question]:
     """The questions of one turn: one, unless several kinds of value are asked for in turn."""
     whole = read_question(text, slots)
     cut = [p for p in _PIECES.split(text) if p and p.strip()]
+    # "When my pots are fired I may be away." only looks like a question.
+    cut = [p for p in cut if not p.rstrip().endswith((".", "!", "。", "！"))]
     asking = [q for q in (read_question(p, slots) for p in cut) if q.kinds]
     if len(asking) < 2 or len({q.kinds for q in asking}) < 2:
         return [whole]
@@ -295,6 +305,8 @@ def evidence(
     n = len(slots)
     named = {c.slot for c in find_cues(fold(question.text), tuple(slots))}
     counts = Counter(t for p in profiles for t in p)
+    heads = [_heads(" ".join((s.name, *s.also))) for s in slots]
+    asked = _heads(question.text)
     found = []
     for i, profile in enumerate(profiles):
         # A name may consist of everyday words alone ("minimum term"); said whole, it is a name.
@@ -303,5 +315,13 @@ def evidence(
             if term in profile:
                 rare = math.log((n + 1) / counts[term]) / math.log(n + 1)
                 total += weight * profile[term] * rare
+        for head in asked & heads[i]:
+            total += HEAD / sum(head in other for other in heads)
         found.append(total)
     return found
+
+
+def _heads(text: str) -> frozenset[str]:
+    """The everyday nouns that many slots are named by: price, fee, deadline."""
+    words = re.findall(r"[a-z]+", fold(text))
+    return frozenset(w.removesuffix("s") for w in words) & _HEADS

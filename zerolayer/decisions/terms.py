@@ -20,7 +20,7 @@ NOTION: Final = 0.8  # weight of a notion; the word itself weighs 1
 UNIT: Final = 0.5  # of a unit of time, which names some slots ("hourly rate")
 SIGN: Final = 0.4  # weight of a single Chinese sign
 _POLITE: Final = frozenset(
-    "hi hello hey good please more less soon often double anyway before forget remember "
+    "hi hello hey good please more less soon often double anyway before remember "
     " thanks thank know ok okay sorry fine right "
     "also need want like just really actually maybe perhaps let see tell say said read heard true "
     "think sure great yes well again could happen case instead comparison question ask asked one "
