@@ -81,9 +81,8 @@ def clauses_of(source: Source, slots: Sequence[Slot]) -> list[Clause]:
                 head = start
                 if i + 1 < len(own) and _shares_head(blank, part, own, cuts, i):
                     head = statement.end
-                found.append(
-                    _clause(text, part, statement, start, end, slot, blank, source.id, head)
-                )
+                made = _clause(text, part, statement, start, end, slot, blank, source.id, head)
+                found.append(made if i or len(own) == 1 else _introduced(made))
         last = follow if said else None
     return sorted(found, key=lambda c: c.fact.start)
 
@@ -247,6 +246,12 @@ def _clause(
         scope=" ".join(text[start:end].split()).strip(" ,，、;；"),
     )
     return Clause(fact, near, far, _foreign(terms(piece[: head - start]), own))
+
+
+def _introduced(clause: Clause) -> Clause:
+    """The first of several values in a sentence: what the sentence begins with goes for all."""
+    shared = {t: w / FAR for t, w in clause.far.items()}
+    return Clause(clause.fact, clause.near, {}, {**shared, **clause.shared})
 
 
 def _foreign(found: Mapping[str, float], own: Mapping[str, float]) -> dict[str, float]:
