@@ -92,6 +92,7 @@ class Conversation:
         for source in self.sources:
             for clause in clauses_of(source, self._slots):
                 self._clauses[clause.fact.slot].append(clause)
+        self._words = {t for source in self.sources for t in terms(source.text)}
         self._profiles = [self._profile(slot) for slot in self._slots]
 
     def ask(self, question: str) -> Turn:
@@ -323,11 +324,15 @@ class Conversation:
             total[i] += RECENT if i == last else 0.0
         told = {s.slot for s in self.turns[-1].said}
         for i, slot in enumerate(slots):
-            if slot.name in told and not question.kinds & {slot.type}:
+            if slot.name in told and question.kinds != {slot.type}:
                 total[i] = MISFITS  # what the user has just said is not what they ask for
         at = max(range(len(total)), key=lambda i: total[i])
-        enough = EVIDENCE if question.kinds or question.elliptic else EVIDENCE_ALONE
-        if total[at] > 0 and found[at] >= enough:
+        if not question.kinds and not question.elliptic:
+            # "May I sublet a room?" shares a word with the slot and asks for something else.
+            stray = {w for w in question.words if w not in self._profiles[at]} & self._words
+            beside = question.polar and stray
+            return slots[at] if found[at] >= EVIDENCE_ALONE and not beside else None
+        if total[at] > 0 and found[at] >= EVIDENCE:
             return slots[at]
         # Nothing but the kind of value tells: it must leave one slot, of all, of the new ones, or
         # of those whose cases the conversation has named.
@@ -438,7 +443,7 @@ class Conversation:
         )
         if not affirmed or any(t in profile for t in question.terms):
             return False
-        return any(affirmed & set(terms(source.text)) for source in self.sources)
+        return bool(affirmed & self._words)
 
     def _user_facts(self, turn: Turn) -> list[Said]:
         """Values that the user states for slots on which the sources are silent."""

@@ -245,7 +245,8 @@ def _clause(
         text[part.start : part.end].strip(),
         scope=" ".join(text[start:end].split()).strip(" ,，、;；"),
     )
-    return Clause(fact, near, far, _foreign(terms(piece[: head - start]), own))
+    deals = {t: w for t, w in terms(piece).items() if t in _DEALS}
+    return Clause(fact, near, far, {**_foreign(terms(piece[: head - start]), own), **deals})
 
 
 def _introduced(clause: Clause) -> Clause:

@@ -79,6 +79,7 @@ _KINDS: Final = tuple(
 _PRICED: Final = frozenset({"money", "percent"})
 # Words of payment that ask for a price only where nothing else is asked for.
 _PAYS: Final = re.compile(
+    r"\b(?:the|a) fine\b|\b(?:penalt(?:y|ies)|fare|deposit)\b|"
     r"\b(?:per|an?) (?:hour|day|night|week|month|year)\b|"
     r"\b(?:costs?|pric\w+|pay|owe|fees?|charges?|charged|surcharge|expensive|cheap\w*)\b|"
     r"费用|收费|价格"
@@ -96,6 +97,10 @@ _ELLIPTIC: Final = re.compile(
     r"[a-z'\-]+(?: [a-z'\-]+){0,3} ?\?)"
 )
 _IF_THEN: Final = re.compile(r"^(?:[a-z]+[,.]? )?(?:if|suppose|when)\b[^,]{8,}, ?[a-z]+ [a-z]+")
+_POLAR: Final = re.compile(
+    r"(?:^|[.!,;] )(?:can|may|could|must|do|does|did|is|are|will|would|have|has) "
+    r"(?:i|we|you|they|it|there|the|a|an|my|your)\b[^.?!]*\?|吗[？?]?$|能不能|可不可以|行不行"
+)
 _ELLIPTIC_ZH: Final = re.compile(r"^(?:那|要是|如果|换成|若|假如|那么|还有)|呢[？?]?$")
 _CONTRASTS: Final = re.compile(r"^(?:ok(?:ay)?[,.]? )?(?:and|what about|how about)\b|呢[？?]?$")
 # "They told me it would be free": puts the last value in doubt without naming another.
@@ -185,6 +190,11 @@ class Question:
     def words(self) -> list[str]:
         """The affirmed words among the terms, without notions and single signs."""
         return [t for t in self.terms if not t.startswith(("-", "#")) and len(t) > 1]
+
+    @property
+    def polar(self) -> bool:
+        """Whether the turn asks for a yes or a no."""
+        return _POLAR.search(fold(self.text).strip()) is not None
 
     @property
     def refers(self) -> bool:

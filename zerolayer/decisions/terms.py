@@ -84,7 +84,7 @@ def stem(word: str) -> str:
     word = _IRREGULAR.get(word, word)
     if len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is")):
         word = word[:-3] + "y" if word.endswith("ies") else word[:-1]
-    base = crude_stem(word)
+    base = crude_stem(crude_stem(word))
     if len(base) > 5 and base.endswith("al") and base != "personal":  # a person is none
         base = base[:-2]
     if len(base) > 3 and base[-1] == base[-2] and base[-1] not in "aeious":
@@ -133,6 +133,8 @@ def _english(folded: str, found: dict[str, float]) -> None:
         if not token[0].isalpha():
             denied = 0
             continue
+        if "-" in token and denied <= 0:
+            found[token.replace("-", "")] = 1.0  # "two-room" against "three-room"
         for word in re.sub(r"'(?:s|re|ll|ve|d|m)$", "", token).split("-"):
             if word in _NEGATORS or word.endswith("n't"):
                 denied, begun = 4, False

@@ -48,7 +48,7 @@ correct correction mistake error wrong fix amend
 electronic email online digital pdf
 paper printed hardcopy letter post
 guest visitor friend bring companion
-trial test try sample
+trial try sample
 join joining enrol sign-up register registration admission entry enter start
 member membership card
 admission entrance entry enter door gate inside
