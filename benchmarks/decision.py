@@ -90,7 +90,7 @@ class _Rig:
         # The token that has the first byte behind the trigger: the event comes with it.
         self.token = int(tokenizer(FOLLOWS, add_special_tokens=False).input_ids[0])
         self.logits = torch.zeros(1, width)
-        self.before = self.session.state.clone()
+        self.before = self.session.stream.state.clone()
         self.length = len(self.session.tokens)
 
         self.arena = arena
@@ -109,7 +109,7 @@ class _Rig:
         """As it was one token before the decision."""
         s = self.session
         del s.tokens[self.length :]
-        s.state.copy_(self.before)
+        s.stream.place = int(self.before)
         s.overlay, s.ending, s.doubtful = None, None, False
         s.marks.clear()
         self.watcher.state = int(self.before)

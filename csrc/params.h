@@ -57,6 +57,19 @@ struct NormKernels {
 
 const NormKernels& norm_kernels();
 
+constexpr int kVerdicts = 3;  // consistent, contradictory, unsure
+
+struct ProbeParams {
+  const void* hidden = nullptr;        // [rows, d]
+  const int32_t* decisions = nullptr;  // [count, 2], row and head, -1 for padding
+  const float* probe = nullptr;        // [heads, 3, d + 1], the bias last
+  float* scores = nullptr;             // [count, 3]
+  int64_t count = 0, width = 0, hidden_stride = 0;
+  DType dtype = DType::f32;
+};
+
+void decision_probe(const ProbeParams&);
+
 // A buffer of this thread, aligned to 64 bytes, kept between calls.
 void* thread_scratch(int64_t bytes);
 

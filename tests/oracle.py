@@ -96,3 +96,12 @@ def assert_close_as_torch(actual: Tensor, exact: Tensor, yardstick: Tensor) -> N
         f"error {float(error.max()):.3g}, torch's own is {torch_error:.3g}, "
         f"worst at flat index {int(error.argmax())} of the finite values"
     )
+
+
+def decision_probe(hidden: Tensor, decisions: Tensor, probe: Tensor) -> Tensor:
+    """Softmax of W [x; 1] for each (row, head); zeros where padded."""
+    scores = hidden.new_zeros(len(decisions), 3)
+    for n, (row, head) in enumerate(decisions.tolist()):
+        if row >= 0:
+            scores[n] = (probe[head, :, :-1] @ hidden[row] + probe[head, :, -1]).softmax(-1)
+    return scores

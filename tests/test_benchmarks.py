@@ -122,7 +122,7 @@ def test_both_ways_decide_the_same(byte_level: Any) -> None:
     vocabulary = automaton.Vocabulary.from_tokenizer(byte_level, width)
     rig = decision._Rig(vocabulary, byte_level, width)
     rig.by_session()
-    want, state = rig.logits.clone(), int(rig.session.overlay_state)
+    want, state = rig.logits.clone(), rig.session.overlay.place
     rig.put_back()
     rig.logits.zero_()
     rig.by_watchers()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -63,17 +64,25 @@ LAW = settings(
 )
 
 
+@dataclass(repr=False)  # a failing example is shown with all arguments
+class Ready:
+    vocabulary: automaton.Vocabulary
+    arena: torch.Tensor
+    tokenizer: Any
+    plans: dict[str, list[Plan]]
+
+
 @pytest.fixture(scope="module")
-def ready(byte_level: Any) -> tuple[automaton.Vocabulary, torch.Tensor, Any, dict[str, list[Plan]]]:
+def ready(byte_level: Any) -> Ready:
     vocabulary = automaton.Vocabulary.from_tokenizer(byte_level, 512)
     arena = automaton.compile_triggers([[s.name] for s in SLOTS], vocabulary)
     plans = {a: make_plans([], SLOTS, SOURCES, action=a) for a in ("repair", "enforce", "observe")}
-    return vocabulary, arena, byte_level, plans
+    return Ready(vocabulary, arena, byte_level, plans)
 
 
-def begin(ready: Any, action: str) -> Session:
-    vocabulary, arena, tokenizer, plans = ready
-    return Session(arena, range(len(SLOTS)), plans[action], vocabulary, tokenizer)
+def begin(ready: Ready, action: str) -> Session:
+    slots = range(len(SLOTS))
+    return Session(ready.arena, slots, ready.plans[action], ready.vocabulary, ready.tokenizer)
 
 
 def say(session: Session, wanted: Sequence[int], seed: int) -> int:
@@ -115,7 +124,7 @@ def judged(text: str) -> list[str]:
 
 @LAW
 @given(text=TEXTS, seed=st.integers(0, 99))
-def test_repair_ends_and_leaves_no_contradiction(ready: Any, text: str, seed: int) -> None:
+def test_repair_ends_and_leaves_no_contradiction(ready: Ready, text: str, seed: int) -> None:
     session = begin(ready, "repair")
     wanted = session.tokenizer(text, add_special_tokens=False).input_ids
     say(session, wanted, seed)
@@ -125,7 +134,7 @@ def test_repair_ends_and_leaves_no_contradiction(ready: Any, text: str, seed: in
 
 @LAW
 @given(text=TEXTS, seed=st.integers(0, 99))
-def test_what_is_not_held_is_never_taken_back(ready: Any, text: str, seed: int) -> None:
+def test_what_is_not_held_is_never_taken_back(ready: Ready, text: str, seed: int) -> None:
     session = begin(ready, "repair")
     tokens = session.tokenizer(text, add_special_tokens=False).input_ids
     free: list[int] = []
@@ -139,7 +148,7 @@ def test_what_is_not_held_is_never_taken_back(ready: Any, text: str, seed: int) 
 
 @LAW
 @given(text=TEXTS)
-def test_observing_reads_what_check_reads(ready: Any, text: str) -> None:
+def test_observing_reads_what_check_reads(ready: Ready, text: str) -> None:
     """Reading a stream sentence by sentence finds what reading the finished text finds."""
     session = begin(ready, "observe")
     for token in session.tokenizer(text, add_special_tokens=False).input_ids:
@@ -152,8 +161,8 @@ def test_observing_reads_what_check_reads(ready: Any, text: str) -> None:
 
 @LAW
 @given(text=TEXTS, data=st.data())
-def test_events_do_not_depend_on_the_tokenization(ready: Any, text: str, data: Any) -> None:
-    vocabulary, _, tokenizer, _ = ready
+def test_events_do_not_depend_on_the_tokenization(ready: Ready, text: str, data: Any) -> None:
+    vocabulary, tokenizer = ready.vocabulary, ready.tokenizer
     usual = begin(ready, "observe")
     for token in tokenizer(text, add_special_tokens=False).input_ids:
         usual.feed(token)
@@ -186,7 +195,7 @@ RIGHT = [
 
 @LAW
 @given(texts=st.lists(st.sampled_from(RIGHT), min_size=1, max_size=5))
-def test_enforce_and_repair_never_block_a_right_answer(ready: Any, texts: list[str]) -> None:
+def test_enforce_and_repair_never_block_a_right_answer(ready: Ready, texts: list[str]) -> None:
     for action in ("enforce", "repair"):
         session = begin(ready, action)
         for token in session.tokenizer("".join(texts), add_special_tokens=False).input_ids:
@@ -199,7 +208,7 @@ def test_enforce_and_repair_never_block_a_right_answer(ready: Any, texts: list[s
 
 @LAW
 @given(text=TEXTS, seed=st.integers(0, 99))
-def test_enforce_states_nothing_else(ready: Any, text: str, seed: int) -> None:
+def test_enforce_states_nothing_else(ready: Ready, text: str, seed: int) -> None:
     """Behind its name a slot has the settled value; a value said before it is only judged."""
     session = begin(ready, "enforce")
     say(session, session.tokenizer(text, add_special_tokens=False).input_ids, seed)
@@ -207,4 +216,4 @@ def test_enforce_states_nothing_else(ready: Any, text: str, seed: int) -> None:
         if event.verdict == "contradiction":
             sentence = session.text[max(0, event.start - 60) : event.start]
             name = max(sentence.rfind("payment period"), sentence.rfind("付款期限"))
-            assert name < max(sentence.rfind(c) for c in ".。\n?|"), session.text
+            assert name == -1 or name < max(sentence.rfind(c) for c in ".。\n?|"), session.text

@@ -252,6 +252,37 @@ def compile_overlay(
     return _arena(made)
 
 
+class Stream:
+    """One sequence's place in an arena, stepped on the host a token at a time.
+
+    Same as `scan_tokens` on a stream of one, without the cost of an op call. `state`, int32 [1],
+    lies where `apply_decisions` can read it.
+    """
+
+    def __init__(self, arena: Tensor) -> None:
+        self.arena = arena
+        self.state = torch.zeros(1, dtype=torch.int32)
+        self._watcher = _host.Watcher(arena.numpy(), self.state.numpy())
+
+    @property
+    def place(self) -> int:
+        """The state as a number; setting it moves the stream there."""
+        return int(self._watcher.state)
+
+    @place.setter
+    def place(self, state: int) -> None:
+        self._watcher.state = state
+
+    @property
+    def ended(self) -> bool:
+        """Whether an overlay has ended here."""
+        return bool(self._watcher.ended)
+
+    def step(self, token: int) -> int:
+        """Take one token; the event that it ends, or −1."""
+        return int(self._watcher.step(token))
+
+
 def _arena(data: bytes) -> Tensor:
     return torch.frombuffer(bytearray(data), dtype=torch.uint8)
 

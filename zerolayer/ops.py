@@ -20,6 +20,10 @@ fused_add_ska_rms_norm(x, residual, weight, *anchors, eps, unit_offset=False)
 scan_tokens(tokens, lengths, states, automaton, overlay=None), apply_decisions(logits, states,
 automaton, overlay=None)
     The decision machine's steps over token automata.
+decision_probe(hidden, decisions, probe)
+    Softmax of the heads' three logits (consistent, contradictory, unsure), fp32 [N, 3]; hidden
+    [rows, d] in fp32, bf16 or fp16, decisions int32 [N, 2] (row, head; −1, −1 gives zeros), probe
+    fp32 [heads, 3, d + 1] with the bias last.
 """
 
 from __future__ import annotations
@@ -56,6 +60,7 @@ ska_anchor_delta = _ops.ska_anchor_delta
 fused_add_ska_rms_norm = _ops.fused_add_ska_rms_norm
 scan_tokens = _ops.scan_tokens
 apply_decisions = _ops.apply_decisions
+decision_probe = _ops.decision_probe
 
 
 def _norm_fake(x: Tensor, weight: Tensor, *args: Any, **kwargs: Any) -> Tensor:
@@ -102,6 +107,10 @@ def _apply_fake(
     return None
 
 
+def _probe_fake(hidden: Tensor, decisions: Tensor, probe: Tensor) -> Tensor:
+    return hidden.new_empty((decisions.shape[0], 3), dtype=torch.float32)
+
+
 _FAKES: dict[str, Callable[..., Any]] = {
     "ska_rms_norm": _norm_fake,
     "ska_anchor_delta": _delta_fake,
@@ -109,6 +118,7 @@ _FAKES: dict[str, Callable[..., Any]] = {
     "ska_rms_norm_backward": _backward_fake,
     "scan_tokens": _scan_fake,
     "apply_decisions": _apply_fake,
+    "decision_probe": _probe_fake,
 }
 for _name, _fake in _FAKES.items():
     torch.library.register_fake(f"zerolayer::{_name}", _fake)

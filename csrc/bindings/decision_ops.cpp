@@ -1,4 +1,4 @@
-// scan_tokens and apply_decisions: schemas, checks, kernels over the arena.
+// scan_tokens, apply_decisions and decision_probe: schemas, checks, kernels over the arena.
 #include <cmath>
 #include <limits>
 
@@ -147,6 +147,42 @@ void apply_decisions(Tensor logits, Tensor states, Tensor automaton,
   }
 }
 
+Tensor probe_decisions(Tensor hidden, Tensor decisions, Tensor probe) {
+  STD_TORCH_CHECK(hidden.dim() == 2, "hidden must be [rows, d], it has ", hidden.dim(),
+                  " dimensions");
+  const DType dtype = dtype_of(hidden, "hidden");
+  STD_TORCH_CHECK(dtype != DType::f64, "hidden must be float32, float16 or bfloat16");
+  STD_TORCH_CHECK(
+      decisions.scalar_type() == ScalarType::Int && decisions.dim() == 2 && decisions.size(1) == 2,
+      "decisions must be int32 [N, 2]: row and head, -1 for padding");
+  const int64_t rows = hidden.size(0), width = hidden.size(1), count = decisions.size(0);
+  STD_TORCH_CHECK(probe.scalar_type() == ScalarType::Float && probe.dim() == 3 &&
+                      probe.size(1) == kVerdicts && probe.size(2) == width + 1,
+                  "probe must be float32 [heads, 3, ", width + 1, "], as hidden has width ", width);
+  const Tensor h = as_rows(hidden), d = torch::stable::contiguous(decisions),
+               w = torch::stable::contiguous(probe);
+  const auto* entries = static_cast<const int32_t*>(d.data_ptr());
+  for (int64_t n = 0; n < count; ++n) {
+    const int32_t row = entries[2 * n], head = entries[2 * n + 1];
+    STD_TORCH_CHECK(
+        (row == -1 && head == -1) || (row >= 0 && row < rows && head >= 0 && head < probe.size(0)),
+        "decision ", n, " names row ", row, " and head ", head, "; there are ", rows, " rows and ",
+        probe.size(0), " heads (-1, -1 is padding)");
+  }
+  Tensor scores = torch::stable::new_empty(hidden, {count, kVerdicts}, ScalarType::Float);
+  ProbeParams p;
+  p.hidden = h.data_ptr();
+  p.decisions = entries;
+  p.probe = static_cast<const float*>(w.data_ptr());
+  p.scores = static_cast<float*>(scores.data_ptr());
+  p.count = count;
+  p.width = width;
+  p.hidden_stride = row_stride(h);
+  p.dtype = dtype;
+  decision_probe(p);
+  return scores;
+}
+
 }  // namespace
 
 STABLE_TORCH_LIBRARY_FRAGMENT(zerolayer, m) {
@@ -156,11 +192,13 @@ STABLE_TORCH_LIBRARY_FRAGMENT(zerolayer, m) {
   m.def(
       "apply_decisions(Tensor(a!) logits, Tensor states, Tensor automaton, Tensor? overlay=None) "
       "-> ()");
+  m.def("decision_probe(Tensor hidden, Tensor decisions, Tensor probe) -> Tensor");
 }
 
 STABLE_TORCH_LIBRARY_IMPL(zerolayer, CPU, m) {
   m.impl("scan_tokens", TORCH_BOX(&scan_tokens));
   m.impl("apply_decisions", TORCH_BOX(&apply_decisions));
+  m.impl("decision_probe", TORCH_BOX(&probe_decisions));
 }
 
 }  // namespace zerolayer

@@ -32,7 +32,6 @@ STEER_BONUS = 6.0  # nats; enough to turn a tie, not a settled preference
 WRONG = ("contradiction", "contested")
 MOST_MARKS = 64  # in one sentence; a list of numbers without an end must not hold memory
 OPENERS = ' \t\n"“‘*_([|'  # may stand between a full stop and the sentence that follows
-ONE = torch.ones(1, dtype=torch.int32)
 # What follows a value that is complete: "45 days after …", "45 days, …", but not "45 days to …".
 CLOSED = re.compile(
     r"[*_)\]”\"]*(?:[。；，;]|[.,:]\s|\s+(?!(?:to|or|and|until|till|through|of)\b)[A-Za-z]{2,}"
@@ -51,7 +50,7 @@ class Plan:
     language: str
     readings: list[Reading] = field(default_factory=list)  # those of the slot, for its bounds
     texts: list[str] = field(default_factory=list)  # what may be said for the settled value
-    overlay: Tensor | None = None  # made at the first use
+    overlay: Tensor | None = None  # arena, made at the first use
 
 
 def make_plans(
@@ -119,7 +118,7 @@ class Mark:
     """
 
     tokens: int
-    state: Tensor
+    state: int
     plan: Plan | None
     sampler: Tensor | None
 
@@ -150,7 +149,7 @@ class Session:
             phrases: for each trigger of the automaton, the index of its plan, or −1.
             on_event: called with each event as soon as it is known, in order of position.
         """
-        self.arena = arena
+        self.stream = automaton.Stream(arena)
         self.phrases = list(phrases)
         self.plans = list(plans)
         self.vocabulary = vocabulary
@@ -160,10 +159,7 @@ class Session:
         self.slots = tuple(p.slot for p in self.plans)
         self.repairs = any(p.action == "repair" for p in self.plans)
         self.sets = automaton.event_sets(arena)
-        self.state = torch.full((1,), automaton.start_state(arena), dtype=torch.int32)
-        self.overlay: Tensor | None = None
-        self.overlay_state = torch.zeros(1, dtype=torch.int32)
-        self.done = b""
+        self.overlay: automaton.Stream | None = None  # the one in force
         self.valued = False  # a value has begun since the overlay was laid
         self.tokens: list[int] = []
         self._text: str | None = ""
@@ -221,8 +217,7 @@ class Session:
             self.valued = True
             if self.repairs:
                 self._mark(len(self.tokens) - 1, None)
-        one = torch.tensor([[token]], dtype=torch.int32)
-        event = int(ops.scan_tokens(one, ONE, self.state, self.arena)[0, 0])
+        event = self.stream.step(token)
         if event >= 0 and (self.overlay is None or not self.valued):
             plans = [self.phrases[t] for t in self.sets[event] if self.phrases[t] >= 0]
             if plans:
@@ -260,17 +255,13 @@ class Session:
         if plan.overlay is None:
             plan.overlay = automaton.compile_overlay(plan.texts, self.vocabulary, bonus=bonus)
         self.acted.add(plan.slot.name)
-        self.overlay, self.valued = plan.overlay, False
-        self.done = automaton.done_flags(plan.overlay)
-        start = automaton.start_state(plan.overlay)
-        self.overlay_state = torch.full((1,), start, dtype=torch.int32)
+        self.overlay, self.valued = automaton.Stream(plan.overlay), False
 
     def _advance_overlay(self, token: int) -> None:
         if self.overlay is None:
             return
-        one = torch.tensor([[token]], dtype=torch.int32)
-        ops.scan_tokens(one, ONE, self.overlay_state, self.arena, self.overlay)
-        if self.done[int(self.overlay_state[0])]:
+        self.overlay.step(token)
+        if self.overlay.ended:
             self.overlay = None
 
     def _mark(self, tokens: int, plan: Plan | None) -> None:
@@ -281,7 +272,7 @@ class Session:
             return
         self.doubtful = plan is None
         sampler = self.generator.get_state() if self.generator is not None else None
-        self.marks.append(Mark(tokens, self.state.clone(), plan, sampler))
+        self.marks.append(Mark(tokens, self.stream.place, plan, sampler))
 
     def _resolve_mark(self) -> None:
         """Drop the last mark where no value began after all (" ten" went on as " tenant")."""
@@ -296,7 +287,7 @@ class Session:
         if self.overlay is None:
             return
         began = time.perf_counter()
-        ops.apply_decisions(logits, self.overlay_state, self.arena, self.overlay)
+        ops.apply_decisions(logits, self.overlay.state, self.stream.arena, self.overlay.arena)
         self.seconds += time.perf_counter() - began
 
     def finish(self) -> int | None:
@@ -406,7 +397,7 @@ class Session:
         self.decision_tokens += len(self.tokens) - mark.tokens
         self.tokens = self.tokens[: mark.tokens]
         self._text = None
-        self.state = mark.state.clone()
+        self.stream.place = mark.state
         self.ending = None
         self.marks, self.doubtful = [m for m in self.marks if m.tokens < mark.tokens], False
         if self.generator is not None and mark.sampler is not None:
