@@ -87,6 +87,16 @@ def test_build_and_generate(call: Any, tiny: Path, rules: Path, tmp_path: Path) 
     assert answer["events"][0]["verdict"] == "consistent"
     assert answer["events"][0]["sources"] == ["contract.md"]
 
+    talk = ("--lead", "The payment period:", "--json", "--conversation", str(tmp_path / "t.json"))
+    code, _, err = call(zerolayer_cli, *asked, "--source", str(source), *talk)
+    assert code == 0, err
+    code, said, err = call(zerolayer_cli, *asked, *talk)
+    assert code == 0 and json.loads(said)["events"][0]["sources"] == ["contract.md"], err
+    turns = json.loads((tmp_path / "t.json").read_text("utf-8"))["turns"]
+    assert [t["said"][0]["speaker"] for t in turns] == ["answer", "answer"]
+    code, _, err = call(zerolayer_cli, *asked, "--source", str(source), *talk)
+    assert code == 2 and "has its sources" in err
+
     source.write_text("")
     code, _, err = call(zerolayer_cli, *asked, "--source", str(source))
     assert code == 2 and "is empty" in err

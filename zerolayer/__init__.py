@@ -16,10 +16,11 @@ if TYPE_CHECKING:
     from zerolayer.models import load_model
     from zerolayer.pack import Pack
 
-__all__ = ["DecisionMachine", "Pack", "ZerolayerError", "attach", "load_model"]
+__all__ = ["Conversation", "DecisionMachine", "Pack", "ZerolayerError", "attach", "load_model"]
 
 _HOME = {
     "attach": "zerolayer.attach",
+    "Conversation": "zerolayer.conversation",
     "DecisionMachine": "zerolayer.decisions.machine",
     "ZerolayerError": "zerolayer.errors",
     "load_model": "zerolayer.models",

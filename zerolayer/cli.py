@@ -58,6 +58,10 @@ def _model(name: str, dtype: str) -> tuple[Any, Any]:
 @click.option("--max-tokens", default=96, show_default=True, type=click.IntRange(1, 4096))
 @click.option("--temperature", default=0.0, show_default=True, type=click.FloatRange(0, 5))
 @click.option("--seed", default=0, show_default=True, type=click.IntRange(0))
+@click.option(
+    "--conversation", "talk_path", type=click.Path(path_type=Path),
+    help="File that keeps the turns; a follow-up goes on with it.",
+)  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def generate(
     name: str,
@@ -69,6 +73,7 @@ def generate(
     max_tokens: int,
     temperature: float,
     seed: int,
+    talk_path: Path | None,
     as_json: bool,
 ) -> None:
     """Answer a question about sources, with a pack attached; decisions are marked.
@@ -76,7 +81,9 @@ def generate(
     \b
     Example:
       zerolayer generate --pack pack.safetensors --source a.md --source b.md \\
-          --ask "What is the payment period?"
+          --ask "What is the payment period?" --conversation talk.json
+      zerolayer generate --pack pack.safetensors --conversation talk.json \\
+          --ask "And for public bodies?"
     """
     from zerolayer.attach import attach
     from zerolayer.engines.hf import Sampling, chat_prompt
@@ -91,9 +98,15 @@ def generate(
         raise ZerolayerError("the question is empty; give one with --ask")
     documents = [read_source(path) for path in sources]
     pack = Pack.load(pack_path)
+    talk = _conversation(talk_path, pack, documents) if talk_path is not None else None
     model, tokenizer = _model(name, dtype)
-    prompt = chat_prompt(tokenizer, question_prompt((), source_block(documents), ask))
-    session = Runtime(pack, model, tokenizer).session(documents, ask)
+    runtime = Runtime(pack, model, tokenizer)
+    if talk is None:
+        prompt = chat_prompt(tokenizer, question_prompt((), source_block(documents), ask))
+        session = runtime.session(documents, ask)
+    else:
+        session = runtime.session_of(talk.plans(ask))
+        prompt = talk.prompt(tokenizer, source_block(talk.sources))
     show: Callable[[str], None] | None = None if as_json else _stream
     with attach(model, pack):
         answer = run_model(
@@ -106,6 +119,9 @@ def generate(
             sampling=Sampling(temperature=temperature, seed=seed),
             on_text=show,
         )
+    if talk is not None and talk_path is not None:
+        talk.record(answer.text)
+        talk.save(talk_path)
     if as_json:
         click.echo(
             json.dumps(
@@ -127,6 +143,20 @@ def generate(
         Console(stderr=True).print(event_table(answer.events))
     if answer.finish_reason == "stopped" and session is not None:
         click.echo(f"stopped: {session.stopped}", err=True)
+
+
+def _conversation(path: Path, pack: Any, documents: list[Any]) -> Any:
+    """The conversation in a file, or a new one."""
+    from zerolayer.conversation import Conversation
+
+    if not path.exists():
+        return Conversation(pack, documents)
+    talk = Conversation.load(path)
+    if documents:
+        raise ZerolayerError(f"{path} has its sources; leave --source out, or name a new file")
+    if list(talk.rules.slots) != list(pack.slots):
+        raise ZerolayerError(f"{path} was begun with other rules; name a new file")
+    return talk
 
 
 def _stream(text: str) -> None:
@@ -181,9 +211,13 @@ def evaluate(
             figures = statements.evaluate(items, lambda n: bar.advance(task, n))
         _print({"set": which, "n": len(items), **figures}, form)
         return
-    from zerolayer.evaluation import answers, contrast
+    from zerolayer.evaluation import answers, contrast, dialogues
 
-    allowed = {"contrast": contrast.ARMS, "conflicts": answers.ARMS}.get(which, answers.ARMS[:-1])
+    allowed = {
+        "contrast": contrast.ARMS,
+        "conflicts": answers.ARMS,
+        "dialogues": dialogues.ARMS,
+    }[which]
     chosen = tuple(arms.split(",")) if arms else tuple(a for a in allowed if a != "random")
     unknown = [a for a in chosen if a not in allowed]
     if unknown:
@@ -191,8 +225,9 @@ def evaluate(
     from zerolayer.pack import Pack
 
     pack = Pack.load(pack_path) if pack_path else None
+    run_set = answers.conflicts if which == "conflicts" else dialogues.evaluate
     if set(chosen) == {"sources"}:
-        figures = answers.conflicts(None, None, items, chosen, pack)
+        figures = run_set(None, None, items, chosen, pack)
         _print({"set": which, "n": len(items), "arms": figures}, form)
         return
     model, tokenizer = _model(name, dtype)
@@ -200,7 +235,6 @@ def evaluate(
         if which == "contrast":
             result = _contrast(model, tokenizer, name, items, chosen, pack, bar)
         else:
-            run_set = answers.conflicts if which == "conflicts" else answers.dialogues
             pack = pack or _heed(name, model)
             if pack is None and {"anchors", "all"} & set(chosen):
                 raise ZerolayerError(_no_heed("anchors and all", name))

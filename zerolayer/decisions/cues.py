@@ -29,10 +29,14 @@ _FUNCTION_CHARACTERS = rf"(?:是|为|按|以|的|写|定|每[年月周日天次]
 
 
 def _compile(*sources: str) -> tuple[re.Pattern[str], ...]:
-    """Turns the notation of this module into regular expressions."""
+    """Turns the notation of this module into regular expressions.
+
+    Folding makes "，" and "；" half-width, so a class that names them means both widths.
+    """
     return tuple(
         re.compile(
-            source.replace("<old>", f"(?P<old>{VALUE})")
+            re.sub(r"\[[^\]]*[，；][^\]]*\]", lambda m: m[0][:-1] + ",;]", source)
+            .replace("<old>", f"(?P<old>{VALUE})")
             .replace("<V>", VALUE)
             .replace("<S>", SLOT)
             .replace("<~>", f"[^{VALUE}]{{0,60}}?")
@@ -64,7 +68,8 @@ _REPORTS = (
     r"speaks? of|reads?|claims?)"
 )
 _ZH_CHANGE = (
-    r"(?:变更|更改|修改|修订|修正|更正|调整|延长|缩短|提高|降低|增加|减少|改|变|调|升|降|提|增|减)"
+    r"(?:变更|更改|修改|修订|修正|更正|调整|延长|缩短|提高|降低|增加|减少|"
+    r"改|变|调|升(?!级)|降|提(?![前供])|增(?!值)|减(?![收免半]))"
 )
 _ZH_INTO = r"(?:定为|为|成|到|至|作)"
 _ZH_GONE = (
@@ -131,7 +136,7 @@ OLD: Final = _compile(
 # A former value; counts as replaced only where the sentence states another value of the slot.
 FORMER: Final = _compile(
     r"\b(?:was|were|has been|have been)\b <fn><old>",
-    r"(?:原来|原先|原本|本来|原|以前|之前|过去|此前|先前|平时|曾经|曾|旧|起初)[^\ue000，。；]{0,14}<old>",
+    r"(?:原来|原先|原本|本来|原|以前|之前|过去|此前|先前|平时(?!的)|曾经|曾|旧|起初)[^\ue000，。；]{0,14}<old>",
     r"<old><~>\b(?:now|from now on|here|henceforth|new)\b<,><V>",
     r"<old><~>(?:现为|现改|现在是|现定为|今为|改定|新的?)[^，。；\ue000]{0,8}<V>",
 )
@@ -145,7 +150,7 @@ SUPPOSED: Final = _compile(
     r"(?:^|[,.:] ?)had (?:they|we|you|he|she|it|i|the \w+|both|one|\ue001)\b[^;]*",
     r"(?:^|[,.:] ?)(?:were|should) (?:it|the|this|that|a|an|your|our|we|they|you|\ue001)\b[^;]*",
     r"\bonly (?:with|if|at|for)\b[^;]{0,120}?<old>[^;]{0,60}\bwould\b",
-    r"\b(?:if|unless|whether|in case|provided|once)\b[^,;]{0,120}?\b(?:is|are|was|were|be|came to|"
+    r"\b(?:if|unless|whether|in case(?! of\b)|provided|once)\b[^,;]{0,120}?\b(?:is|are|was|were|be|came to|"
     r"amounted to|had been|became|stood at|ran for|should|reads?|really|turns? out|equals?|"
     r"makes? it)\b[^,;\ue000]{0,40}<old>",
     r"\b(?:if|unless)\b[^,;]{0,120}?<old>[^;]{0,60}\b(?:would|were|was)\b",
@@ -163,6 +168,7 @@ SUPPOSED: Final = _compile(
 TURN: Final = re.compile(
     r"[;；]|\b(?:but|yet|however|instead|rather|actually|in fact)\b|(?:而是|其实|实际|但|应为|应当?是|正确的)"
 )
+CLAUSE: Final = re.compile(TURN.pattern + "|[,，]")
 # Denies the values around it, as far as it reaches.
 DENIED: Final = _compile(
     r"\b(?:nobody|no one|none of|would be wrong|is wrong to|not true|not the case|not correct|"

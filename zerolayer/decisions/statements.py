@@ -46,7 +46,12 @@ def _table_row(text: str, part: Part) -> list[str] | None:
 
 
 def statements_of(
-    text: str, part: Part, slots: tuple[Slot, ...], last: int | None = None, source: bool = False
+    text: str,
+    part: Part,
+    slots: tuple[Slot, ...],
+    last: int | None = None,
+    source: bool = False,
+    every: bool = False,
 ) -> tuple[list[Statement], int | None]:
     """Statements of one part, and the slot that a following "it" would mean.
 
@@ -54,6 +59,8 @@ def statements_of(
         last: slot of the part before, for "The answer is …" after a question or a heading.
         source: the part belongs to a source document, where a bare conflict of two values is
             read as a replacement and not as a report.
+        every: all values of a slot ("8 euros on paper and 2 euros by e-mail") and not only the
+            one nearest to its name.
     """
     body = text[part.start : part.end]
     folded = fold(body)
@@ -82,7 +89,7 @@ def statements_of(
     old = _excluded(masked, places, source)
     old |= {i for place, i in places.items() if place < concluded}
     alive = [v for i, v in enumerate(values) if i not in old]
-    pairs = _assign(alive, named, slots, masked)
+    pairs = _assign(alive, named, slots, masked, every)
     return [
         Statement(slots[s].name, v.value, part.start + v.start, part.start + v.end)
         for s, v in pairs
@@ -139,7 +146,7 @@ def _excluded(masked: str, places: dict[int, int], source: bool) -> set[int]:
     old: set[int] = set()
     for pattern in cues.DENIED:
         for match in pattern.finditer(masked):
-            start, end = _denied(masked, match)
+            start, end = _denied(masked, match, cues.CLAUSE if source else cues.TURN)
             old.update(i for p, i in places.items() if start <= p < end)
     for pattern in (*cues.OLD, *cues.SUPPOSED):
         for match in _matches(pattern, masked):
@@ -156,10 +163,13 @@ def _excluded(masked: str, places: dict[int, int], source: bool) -> set[int]:
     return old
 
 
-def _denied(masked: str, match: re.Match[str]) -> tuple[int, int]:
-    """How far a denial reaches: to the semicolon or the turn ("but …") on either side."""
-    start = max((m.end() for m in cues.TURN.finditer(masked, 0, match.start())), default=0)
-    turn = cues.TURN.search(masked, match.end())
+def _denied(masked: str, match: re.Match[str], turns: re.Pattern[str]) -> tuple[int, int]:
+    """How far a denial reaches: to the semicolon or the turn ("but …") on either side.
+
+    In a source it ends with its clause: "if nobody is at home, …" denies nothing behind the comma.
+    """
+    start = max((m.end() for m in turns.finditer(masked, 0, match.start())), default=0)
+    turn = turns.search(masked, match.end())
     return start, turn.start() if turn else len(masked)
 
 
@@ -172,7 +182,11 @@ def _matches(pattern: re.Pattern[str], masked: str) -> Iterator[re.Match[str]]:
 
 
 def _assign(
-    values: Sequence[Found], named: Sequence[Cue], slots: tuple[Slot, ...], masked: str
+    values: Sequence[Found],
+    named: Sequence[Cue],
+    slots: tuple[Slot, ...],
+    masked: str,
+    every: bool = False,
 ) -> list[tuple[int, Found]]:
     """Each value to the name that governs it."""
     distinct = list(dict.fromkeys(c.slot for c in named))
@@ -180,7 +194,7 @@ def _assign(
         fitting = [v for v in values]
         if len(fitting) == len(distinct):
             return list(zip(distinct, fitting, strict=True))
-    best: dict[int, tuple[float, Found]] = {}
+    best: dict[int | tuple[int, int], tuple[float, int, Found]] = {}
     for value in values:
         ranked = sorted(
             (_distance(value, cue, named), cue.slot)
@@ -190,9 +204,10 @@ def _assign(
         if not ranked:
             continue
         distance, slot = ranked[0]
-        if slot not in best or distance < best[slot][0]:
-            best[slot] = (distance, value)
-    return sorted(((s, v) for s, (_, v) in best.items()), key=lambda p: p[1].start)
+        key = (slot, value.start) if every else slot
+        if key not in best or distance < best[key][0]:
+            best[key] = (distance, slot, value)
+    return sorted(((s, v) for _, s, v in best.values()), key=lambda p: p[1].start)
 
 
 def _distance(value: Found, cue: Cue, named: Sequence[Cue]) -> float:

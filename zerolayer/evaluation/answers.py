@@ -1,4 +1,4 @@
-"""conflicts and dialogues: a model answers, and the value that it states is read and compared.
+"""conflicts: a model answers, and the value that it states is read and compared.
 
 All arms share one prompt format and one lead ("The payment term is"), so that they differ in what
 they are asked to differ in: the rule in the prompt, the anchors, the decision machine. The arm
@@ -7,7 +7,6 @@ they are asked to differ in: the rule in the prompt, the anchors, the decision m
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from typing import Any
@@ -195,76 +194,3 @@ def _fer(items: Sequence[Item], outcomes: Sequence[dict[str, Any]]) -> dict[str,
 def _mean(values: Any) -> float:
     listed = [float(v) for v in values]
     return sum(listed) / max(1, len(listed))
-
-
-def dialogues(
-    model: Any,
-    tokenizer: Any,
-    items: Sequence[Item],
-    arms: Sequence[str],
-    pack: Pack | None = None,
-    advance: Callable[[int], None] | None = None,
-) -> dict[str, Any]:
-    """FER over the expected slot values of dialogues.jsonl, first turns against later ones."""
-    result: dict[str, Any] = {}
-    for arm in arms:
-        runner = Runner(model, tokenizer, arm, pack)
-        wrong: list[float] = []
-        first: list[bool] = []
-        templates: list[str] = []
-        unread = false = 0
-        with _attached(model, arm, pack):
-            for item in items:
-                for t in range(len(item["turns"])):
-                    for entry, stated in _one_turn(runner, item, t):
-                        if entry is None:
-                            false += bool(stated)
-                            continue
-                        gold = value_from_json(_slot(item, entry["slot"]).type, entry["value"])
-                        values = [v for v in stated if v is not CONTESTED]
-                        right = bool(values) and all(same(v, gold) for v in values)
-                        wrong.append(0.0 if right else 1.0)
-                        unread += not values
-                        first.append(t == 0)
-                        templates.append(item["template"])
-                if advance:
-                    advance(1)
-        counts = Counter(first)
-        result[arm] = {
-            "n": len(wrong),
-            "fer": round(_mean(wrong), 4),
-            "ci95": cluster_interval(wrong, templates),
-            "unread": unread,
-            "false_statements": false,
-            "fer_first_turn": round(_mean(w for w, f in zip(wrong, first, strict=True) if f), 4),
-            "fer_later_turns": round(
-                _mean(w for w, f in zip(wrong, first, strict=True) if not f), 4
-            ),
-            "n_first": counts[True],
-        }
-    return result
-
-
-def _slot(item: Item, name: str) -> Slot:
-    return Slot.from_json(next(s for s in item["slots"] if s["name"] == name))
-
-
-def _one_turn(runner: Runner, item: Item, t: int) -> list[tuple[dict[str, Any] | None, list[Any]]]:
-    """(expected entry or None, stated values) of one turn.
-
-    A turn is answered with the earlier questions before it, so that an elliptic follow-up has
-    something to refer to.
-    """
-    turn = item["turns"][t]
-    if not turn["expected"]:
-        return [(None, [])]
-    policy = Source.from_json(
-        {"id": "policy", "kind": "policy", "date": None, "rank": None, "text": item["policy"]}
-    )
-    asked = " ".join(earlier["user"] for earlier in item["turns"][: t + 1])
-    found = []
-    for entry in turn["expected"]:
-        slot = _slot(item, entry["slot"])
-        text = runner.answer([], [], [policy], asked, slot, [slot])
-        found.append((entry, read_slot(text, slot, turn["user"])))
-    return found
