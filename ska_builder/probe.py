@@ -37,6 +37,19 @@ class MadeProbe:
     head: Tensor | None = None
 
 
+@dataclass(frozen=True)
+class Fitted:
+    """A head as it was fitted, whether it is good enough or not.
+
+    head: fp32 [3, d + 1]; threshold: on the calibrated log odds, below it the head is unsure.
+    """
+
+    layer: int
+    head: Tensor
+    threshold: float
+    figures: dict[str, Any]
+
+
 @torch.no_grad()
 def make(
     model: Any, tokenizer: Any, reading: Reading, good: Sequence[str], bad: Sequence[str]
@@ -48,49 +61,57 @@ def make(
     """
     made = MadeProbe({"rule": reading.rule, "line": reading.line, "reason": ""})
     phrases = key_phrases(reading)
-    pairs = statements(reading)
-    if isinstance(pairs, str) or not phrases:
-        made.record["reason"] = pairs if isinstance(pairs, str) else "no word of it is a trigger"
+    fitted = fit_head(model, tokenizer, reading)
+    if isinstance(fitted, str) or not phrases:
+        made.record["reason"] = fitted if isinstance(fitted, str) else "no word of it is a trigger"
         return made
-    rows = {p: [(s.opening, s.text) for s in pairs[p]] for p in PARTS}
-    states = {p: end_states(model, tokenizer, rows[p]) for p in PARTS}
-    keeps = {p: torch.tensor([s.keeps for s in pairs[p]]) for p in PARTS}
-    fits = [fit(states["train"][i], keeps["train"]) for i in range(len(states["train"]))]
-    tuned = [scores(w, x) for w, x in zip(fits, states["validate"], strict=True)]
-    curve = [f1(said, keeps["validate"]) for said in tuned]
-    # Several layers often separate the few validation statements; the widest gap decides then.
-    layer = max(range(len(fits)), key=lambda i: (curve[i], gap(tuned[i], keeps["validate"])))
-    weight, seen = fits[layer], tuned[layer]
-    temperature, threshold = calibrate(seen, keeps["validate"])
-    said = scores(weight, states["test"][layer]) / temperature
-    sure = said.abs() > threshold
-    made.record |= {
-        "layer": layer,
-        "phrases": phrases,
-        "temperature": temperature,
-        "threshold": threshold,
-        "validation_f1": round(curve[layer], 4),
-        "test_f1": round(f1(said, keeps["test"]), 4),
-        "test_n": len(said),
-        "test_sure": round(float(sure.float().mean()), 4),
-    }
-    if made.record["test_f1"] < MIN_F1:
-        made.record["reason"] = (
-            f"F1 on held-out wording is {made.record['test_f1']}, below {MIN_F1}"
-        )
+    made.record |= {"layer": fitted.layer, "phrases": phrases, **fitted.figures}
+    reached = fitted.figures["test_f1"]
+    if reached < MIN_F1:
+        made.record["reason"] = f"F1 on held-out wording is {reached}, below {MIN_F1}"
         return made
     own = [("", e) for e in (*good, *bad)]
     if own:
-        found = scores(weight, end_states(model, tokenizer, own)[layer]) / temperature
+        states = end_states(model, tokenizer, own)[fitted.layer].double()
+        odds = 2 * (states @ fitted.head[0, :-1].double() + fitted.head[0, -1])
         side = torch.tensor([1.0] * len(good) + [-1.0] * len(bad))
-        wrong = found * side < -threshold
+        wrong = odds * side < -fitted.threshold
         made.record["own_examples"] = {"n": len(own), "wrong": int(wrong.sum())}
         if wrong.any():
             example = own[int(wrong.nonzero()[0])][1]
             made.record["reason"] = f"it reads the rule's own example wrongly: {example!r}"
             return made
-    made.head = head(weight, temperature, threshold)
+    made.head = fitted.head
     return made
+
+
+@torch.no_grad()
+def fit_head(model: Any, tokenizer: Any, reading: Reading) -> Fitted | str:
+    """Fit on the training statements, choose layer and calibration on validation, and open the
+    test statements once; or, in one sentence, why nothing can be fitted."""
+    pairs = statements(reading)
+    if isinstance(pairs, str):
+        return pairs
+    states = {
+        p: end_states(model, tokenizer, [(s.opening, s.text) for s in pairs[p]]) for p in PARTS
+    }
+    keeps = {p: torch.tensor([s.keeps for s in pairs[p]]) for p in PARTS}
+    fits = [fit(x, keeps["train"]) for x in states["train"]]
+    tuned = [scores(w, x) for w, x in zip(fits, states["validate"], strict=True)]
+    curve = [f1(said, keeps["validate"]) for said in tuned]
+    # Several layers often separate the few validation statements; the widest gap decides then.
+    layer = max(range(len(fits)), key=lambda i: (curve[i], gap(tuned[i], keeps["validate"])))
+    temperature, threshold = calibrate(tuned[layer], keeps["validate"])
+    said = scores(fits[layer], states["test"][layer]) / temperature
+    figures = {
+        "temperature": temperature,
+        "threshold": threshold,
+        "validation_f1": round(curve[layer], 4),
+        "test_f1": round(f1(said, keeps["test"]), 4),
+        "test_n": len(said),
+        "test_sure": round(float((said.abs() > threshold).double().mean()), 4),
+    }
+    return Fitted(layer, head(fits[layer], temperature, threshold), threshold, figures)
 
 
 def key_phrases(reading: Reading) -> list[str]:
