@@ -12,10 +12,13 @@ import torch
 from torch import Tensor
 
 from ska_builder import probe
+from ska_builder.build import build
 from ska_builder.contrast.statements import Statement, opposite, statements
+from ska_builder.language import check_text
 from zerolayer import automaton, ops
 from zerolayer.decisions.probe import VERDICTS, Probe
 from zerolayer.errors import ZerolayerError
+from zerolayer.evaluation import probe as evaluation
 from zerolayer.models import fingerprint
 from zerolayer.pack import Pack
 from zerolayer.readings import Reading
@@ -222,6 +225,51 @@ def test_an_own_example_read_wrongly_forbids_the_probe(
     assert made.head is not None and made.record["own_examples"] == {"n": 2, "wrong": 0}
     made = probe.make(llama, byte_level, READINGS["definition"], ["no."], [])
     assert made.head is None and "'no.'" in made.record["reason"]
+
+
+def test_build_puts_heads_and_triggers_into_the_pack(
+    llama: Any, byte_level: Any, monkeypatch: Any
+) -> None:
+    text = (
+        "---\ndomain: t\nlanguages: [en]\n---\n# T\n\n## Promises\n"
+        'Never promise a delivery date.\n- good: "We name no date."\n- bad: "It comes today."\n\n'
+        '## Firm order\n"Firm order" means an order that cannot be withdrawn.\n'
+        '- good: "A firm order stays."\n- bad: "A firm order goes."\n'
+    )
+
+    def parts(model: Any, tokenizer: Any, reading: Reading) -> Any:
+        if reading.kind == "definition":
+            return "nothing to learn from"
+        return probe.Fitted(1, torch.zeros(3, 49), 1.0, {"test_f1": 1.0})
+
+    monkeypatch.setattr(probe, "fit_head", parts)
+    pack = build(check_text(text, "rules.md"), llama, byte_level)
+    assert pack.probe is not None and pack.probe.shape == (1, 3, 49)
+    assert [bool(r["reason"]) for r in pack.probes] == [False, True]
+    [own] = [t for t in pack.triggers if t.get("rule") == "Promises"]
+    assert "delivery date" in own["phrases"]
+    with Probe.attach(llama, pack) as reader:
+        assert sorted(reader.triggered)[-1] == 0
+    assert build(check_text(text, "rules.md"), llama, byte_level, with_anchors=False).probe is None
+
+
+def test_evaluation_counts_heads_and_verdicts(
+    llama: Any, byte_level: Any, monkeypatch: Any
+) -> None:
+    """A head that always says "consistent" is right on one half."""
+    head = torch.zeros(3, 49)
+    head[0, -1] = 5.0
+    monkeypatch.setattr(probe, "fit_head", lambda *a: probe.Fitted(1, head, 1.0, {"test_f1": 0.5}))
+    items = [
+        {"kind": "prohibition", "rule": "Never sell alcohol.", "context": "The clerk says:",
+         "good": " No.", "bad": " Yes.", "template": f"t{n}", "counterbalance_group": "g"}
+        for n in range(3)
+    ]  # fmt: skip
+    arms = evaluation.evaluate(llama, byte_level, items)["arms"]
+    figures = arms["prohibition, prompt"]
+    assert figures["n"] == 6 and figures["accuracy"] == 0.5 and figures["unsure"] == 0
+    assert figures["made"] == 0 and figures["made_n"] == 0
+    assert arms["definition, base"]["rules"] == 0
 
 
 # ---- pack and run time

@@ -221,9 +221,10 @@ def evaluate(
         _print({"set": which, "n": len(items), **figures}, form)
         return
     if which == "probe":
+        from ska_builder.contrast.statements import LEARNED
         from zerolayer.evaluation import probe
 
-        items = [i for i in items if i["kind"] in probe.LEARNED]
+        items = [i for i in items if i["kind"] in LEARNED]
         model, tokenizer = _model(name, dtype)
         with progress_bar() as bar:
             task = bar.add_task("probe", total=len(items))
