@@ -1,4 +1,4 @@
-"""From a rules file to a pack: readings, slots, triggers, anchors."""
+"""From a rules file to a pack: readings, slots, triggers, anchors, probes."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ska_builder import probe
 from ska_builder.anchors import rule as rule_anchors
 from ska_builder.anchors.heed import neutral_windows
 from ska_builder.contrast.pairs import neutral_text
@@ -18,10 +19,11 @@ from ska_builder.rules import checked_rules, slots_of, triggers_of
 from zerolayer import automaton
 from zerolayer.anchors import join
 from zerolayer.arena_cache import cached_triggers
+from zerolayer.attach import attach
 from zerolayer.models import cache_dir, fingerprint
 from zerolayer.pack import Pack
 
-BUILDER = "ska-build 0.1"
+BUILDER = "ska-build 0.2"
 NEUTRAL_ROWS, NEUTRAL_TOKENS = 8, 128
 
 
@@ -37,15 +39,13 @@ def build(
 
     Args:
         heed: a pack with the model's heed anchors, built upon where given.
-        with_anchors: False builds the decision machine alone.
+        with_anchors: False builds the tables of the decision machine alone, without anchors and
+            without probes: nothing that runs the model.
         progress: called with (what, done, total).
     """
     say = progress or (lambda what, done, total: None)
     vocabulary = automaton.Vocabulary.from_tokenizer(tokenizer, model.config.vocab_size)
     slots = slots_of(checked.readings)
-    triggers = triggers_of(checked.readings, slots)
-    say("triggers", 0, 1)
-    arena = cached_triggers([t["phrases"] for t in triggers], vocabulary) if triggers else None
     made = _anchors(checked, model, tokenizer, say) if with_anchors else []
     anchors = rule_anchors.fuse(made)
     if heed is not None:
@@ -53,11 +53,28 @@ def build(
             joined = join(base, anchors.get(path))
             assert joined is not None
             anchors[path] = joined
+    print_of = fingerprint(model)
+    probes: list[probe.MadeProbe] = []
+    if with_anchors:
+        # A probe reads the hidden states of the model as it will run, with its anchors.
+        with attach(model, Pack(print_of, vocabulary.fingerprint(), anchors)):
+            probes = _probes(checked, model, tokenizer, say)
+    heads = [p.head for p in probes if p.head is not None]
+    triggers = triggers_of(checked.readings, slots)
+    triggers += [
+        {"rule": p.record["rule"], "line": p.record["line"], "phrases": p.record["phrases"]}
+        for p in probes
+        if p.head is not None
+    ]
+    say("triggers", 0, 1)
+    arena = cached_triggers([t["phrases"] for t in triggers], vocabulary) if triggers else None
     return Pack(
-        model=fingerprint(model),
+        model=print_of,
         tokenizer=vocabulary.fingerprint(),
         anchors=anchors,
         automaton=arena,
+        probe=torch.stack(heads) if heads else None,
+        probes=[p.record for p in probes],
         readings=list(checked.readings),
         slots=slots,
         triggers=triggers,
@@ -88,6 +105,18 @@ def _anchors(
         say(f"anchors: {reading.rule}", i, len(checked.readings))
         made.append(rule_anchors.make(model, tokenizer, reading, prose[reading.rule], plain, i))
     say("anchors", len(checked.readings), len(checked.readings))
+    return made
+
+
+def _probes(
+    checked: Checked, model: Any, tokenizer: Any, say: Callable[[str, int, int], None]
+) -> list[probe.MadeProbe]:
+    rules = {r.heading: r for r in checked.rules}
+    made = []
+    for i, reading in enumerate(checked.readings):
+        say(f"probes: {reading.rule}", i, len(checked.readings))
+        own = rules[reading.rule]
+        made.append(probe.make(model, tokenizer, reading, own.good, own.bad))
     return made
 
 

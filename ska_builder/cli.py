@@ -51,7 +51,9 @@ for command in (new, check, explain, diff, export):
 @click.option("--model", "name", default="smollm2", show_default=True)
 @click.option("--dtype", type=DTYPES, default="float32", show_default=True)
 @click.option("-o", "--output", required=True, type=click.Path(path_type=Path))
-@click.option("--no-anchors", is_flag=True, help="Build the decision machine alone.")
+@click.option(
+    "--no-anchors", is_flag=True, help="Build slots and triggers alone, without anchors and probes."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print what was made as JSON.")
 def build(
     rules: Path, name: str, dtype: str, output: Path, no_anchors: bool, as_json: bool
@@ -84,10 +86,17 @@ def build(
         )
     pack.save(output)
     if as_json:
-        click.echo(json.dumps({"pack": str(output), "made": pack.made}, ensure_ascii=False))
+        click.echo(
+            json.dumps(
+                {"pack": str(output), "made": pack.made, "probes": pack.probes}, ensure_ascii=False
+            )
+        )
         return
     size = output.stat().st_size / 1e6
     click.echo(f"{output}: {len(pack.readings)} readings, {len(pack.slots)} slots, {size:.2f} MB")
+    for record in pack.probes:
+        said = record["reason"] or f"made, F1 on held-out wording {record['test_f1']:.2f}"
+        click.echo(f"{rules}:{record['line']}: probe of {record['rule']}: {said}")
 
 
 @cli.command()

@@ -16,7 +16,7 @@ from zerolayer.commands.check import check
 from zerolayer.console import DTYPES, progress_bar, run
 from zerolayer.errors import ZerolayerError
 
-SETS = click.Choice(["conflicts", "contrast", "statements", "dialogues", "neutral"])
+SETS = click.Choice(["conflicts", "contrast", "statements", "dialogues", "neutral", "probe"])
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -189,14 +189,15 @@ def evaluate(
     """Measure on an evaluation set, or on neutral text.
 
     conflicts, contrast, statements and dialogues are files in the folder --data; neutral takes
-    the text files below it and compares perplexity without and with the pack.
+    the text files below it and compares perplexity without and with the pack; probe makes the
+    probes of contrast's rules and reads its continuations with them.
     """
     from zerolayer.evaluation.stats import read_items
 
     if which == "neutral":
         _print(_neutral(data, name, dtype, pack_path, every), form)
         return
-    items = read_items(data, which)
+    items = read_items(data, "contrast" if which == "probe" else which)
     if language:
         items = [i for i in items if i.get("language", "en") == language]
     if every > 1:
@@ -210,6 +211,19 @@ def evaluate(
             task = bar.add_task("statements", total=len(items))
             figures = statements.evaluate(items, lambda n: bar.advance(task, n))
         _print({"set": which, "n": len(items), **figures}, form)
+        return
+    if which == "probe":
+        from ska_builder.contrast.statements import LEARNED
+        from zerolayer.evaluation import probe
+
+        items = [i for i in items if i["kind"] in LEARNED]
+        model, tokenizer = _model(name, dtype)
+        with progress_bar() as bar:
+            task = bar.add_task("probe", total=len(items))
+            figures = probe.evaluate(
+                model, tokenizer, items, advance=lambda n: bar.advance(task, n)
+            )
+        _print({"set": which, "n": len(items), "model": name, "dtype": dtype, **figures}, form)
         return
     from zerolayer.evaluation import answers, contrast, dialogues
 

@@ -1,8 +1,9 @@
 """The pack: anchors, decision machine, slots, rules and their readings in one safetensors file.
 
-Tensors are named `ska.<module path>.{keys,values,thresholds,gains,rule,delta_weight}` and
-`dds.automaton`; everything else is JSON in the file's metadata. No code, no pickle. A pack is
-untrusted input: loading checks sizes, shapes, dtypes and finiteness before anything is used.
+Tensors are named `ska.<module path>.{keys,values,thresholds,gains,rule,delta_weight}`,
+`dds.automaton` and `dds.probe.heads`; everything else is JSON in the file's metadata. No code, no
+pickle. A pack is untrusted input: loading checks sizes, shapes, dtypes and finiteness before
+anything is used.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from zerolayer.readings import Reading, Slot
 FORMAT = 1
 MAX_BYTES = 1 << 30
 MAX_METADATA = 16 << 20
+MAX_HEADS = 1024
 PARTS = {"keys": 2, "values": 2, "thresholds": 1, "gains": 1, "rule": 1, "delta_weight": 1}
 
 
@@ -38,6 +40,8 @@ class Pack:
     tokenizer: str  # fingerprint of the vocabulary's bytes
     anchors: dict[str, AnchorSet] = field(default_factory=dict)  # by module path
     automaton: Tensor | None = None  # uint8 arena
+    probe: Tensor | None = None  # fp32 [heads, 3, d + 1], the bias last
+    probes: list[dict[str, Any]] = field(default_factory=list)  # per rule: layer, figures, reason
     readings: list[Reading] = field(default_factory=list)
     slots: list[Slot] = field(default_factory=list)
     triggers: list[dict[str, Any]] = field(default_factory=list)  # {"slot"|"rule", "phrases"}
@@ -59,6 +63,8 @@ class Pack:
                     tensors[f"ska.{module}.{part}"] = tensor.contiguous()
         if self.automaton is not None:
             tensors["dds.automaton"] = self.automaton.contiguous()
+        if self.probe is not None:
+            tensors["dds.probe.heads"] = self.probe.contiguous()
         metadata = {
             "zerolayer": json.dumps(
                 {
@@ -69,6 +75,7 @@ class Pack:
                     "slots": [s.to_json() for s in self.slots],
                     "triggers": self.triggers,
                     "made": self.made,
+                    "probes": self.probes,
                     "source": self.source,
                     "calibration": self.calibration,
                     "summary": self.summary,
@@ -126,6 +133,8 @@ class Pack:
                 tokenizer=str(data["tokenizer"]),
                 anchors=_anchors(path, tensors, int(data["model"]["hidden_size"])),
                 automaton=_automaton(path, tensors),
+                probe=_probe(path, tensors, data),
+                probes=data.get("probes", []),
                 readings=[Reading.from_json(r) for r in data["readings"]],
                 slots=[Slot.from_json(s) for s in data["slots"]],
                 **{
@@ -154,10 +163,37 @@ def _automaton(path: Path, tensors: dict[str, Tensor]) -> Tensor | None:
     return arena
 
 
+def _probe(path: Path, tensors: dict[str, Tensor], data: dict[str, Any]) -> Tensor | None:
+    """The heads, one for each record without a reason against it."""
+    heads = tensors.get("dds.probe.heads")
+    records = [r for r in data.get("probes", []) if not r["reason"]]
+    width, layers = int(data["model"]["hidden_size"]), int(data["model"]["layers"])
+    if heads is not None:
+        if heads.dtype != torch.float32 or heads.ndim != 3 or heads.shape[1:] != (3, width + 1):
+            raise ZerolayerError(
+                f"pack {path}: dds.probe.heads must be float32 [heads, 3, {width + 1}], "
+                f"it is {heads.dtype} {list(heads.shape)}"
+            )
+        if not bool(torch.isfinite(heads).all()):
+            raise ZerolayerError(f"pack {path}: dds.probe.heads holds a value that is not finite")
+    count = 0 if heads is None else len(heads)
+    if count != len(records) or count > MAX_HEADS:
+        raise ZerolayerError(
+            f"pack {path} has {count} probe heads and {len(records)} records of them; "
+            f"both must have one count of at most {MAX_HEADS}"
+        )
+    for record in records:
+        if type(record["layer"]) is not int or not 0 <= record["layer"] < layers:
+            raise ZerolayerError(
+                f"pack {path}: a probe reads layer {record['layer']!r}, the model has {layers}"
+            )
+    return heads
+
+
 def _anchors(path: Path, tensors: dict[str, Tensor], width: int) -> dict[str, AnchorSet]:
     by_module: dict[str, dict[str, Tensor]] = {}
     for name, tensor in tensors.items():
-        if name == "dds.automaton" or name.startswith("dds.probe."):
+        if name in ("dds.automaton", "dds.probe.heads"):
             continue
         module, _, part = name.removeprefix("ska.").rpartition(".")
         if not name.startswith("ska.") or part not in PARTS or not module:

@@ -12,8 +12,10 @@ from zerolayer.values import Value
 @dataclass(frozen=True)
 class DecisionEvent:
     """One decision. Offsets are code points of the text; verdict is consistent, contradiction,
-    contested or unsupported; action is what was done (observe, steer, enforce, repair, stop);
-    reason says in one sentence why the settled value holds, or why there is none."""
+    contested or unsupported, and unsure where a probe could not tell (a probe's event has no slot
+    and nothing settled, its stated value is the sentence as a Text); action is what was done
+    (observe, steer, enforce, repair, stop); reason says in one sentence why the settled value
+    holds, or why there is none."""
 
     rule: str
     slot: str
