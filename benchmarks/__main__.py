@@ -102,6 +102,53 @@ def report(size: Any, model: str, out: Path) -> None:
             click.echo(f"drawn: {path}", err=True)
 
 
+@main.command()
+@click.option("--model", default="smollm2", show_default=True, help="Name or folder.")
+@click.option("--data", type=click.Path(file_okay=False, path_type=Path), required=True)
+@click.option("--out", type=click.Path(file_okay=False, path_type=Path), required=True)
+@click.option("--contracts", "count", default=12, show_default=True, type=click.IntRange(1))
+@click.option("--contexts", default="256,512,1024,2048", show_default=True)
+@click.option("--steps", default=16, show_default=True, type=click.IntRange(1))
+@click.option("--threads", default=2, show_default=True, type=click.IntRange(1), help="Of torch.")
+def sfcl(
+    model: str, data: Path, out: Path, count: int, contexts: str, steps: int, threads: int
+) -> None:
+    """The every-token check against the decision machine, on real contracts."""
+    import torch
+    from rich.console import Console
+
+    from benchmarks import sfcl
+    from benchmarks.record import append_csv, device
+    from ska_builder.build import build
+    from ska_builder.packs import shipped_heed
+    from ska_builder.rules import checked_rules
+    from zerolayer.console import progress_bar
+    from zerolayer.models import load_model
+
+    torch.set_num_threads(threads)
+    loaded, tokenizer = load_model(model)
+    rules = Path(__file__).parent.parent / "examples" / "contract" / "rules.md"
+    heed = shipped_heed(model, loaded)
+    pack = build(checked_rules(rules), loaded, tokenizer, heed, with_anchors=False)
+    texts = [p.read_text("utf-8") for p in sfcl.contracts(data)[:count]]
+    lengths = sorted(int(c) for c in contexts.split(","))
+    out.mkdir(parents=True, exist_ok=True)
+    with progress_bar() as bar:
+        task = bar.add_task("contracts", total=len(texts))
+        points, counts = sfcl.run(
+            loaded, tokenizer, pack, texts, lengths, steps, lambda n: bar.advance(task, n)
+        )
+    console = Console(width=120)
+    console.print(sfcl.summary(points))
+    console.print(
+        f"{device()}, {threads} threads; {len(texts)} contracts of {counts.tokens:,} tokens: "
+        f"SFCL checks {counts.tokens:,} times, the decision machine decides {counts.decisions:,} "
+        f"times; the check's time grows with context to the power {sfcl.exponent(points):.2f}"
+    )
+    append_csv(sfcl.figures(points), out / "figures.csv")
+    sfcl.draw(points, out / "sfcl.png")
+
+
 def _scan(size: Any, name: str) -> Any:
     from benchmarks import scan
     from zerolayer.models import load_model

@@ -46,14 +46,18 @@ struct NormBackwardParams {
   DType dtype = DType::f32;
 };
 
+// A row's history is read in blocks of this many rows, by whichever thread is free; the blocks'
+// results are merged in order, so the result does not depend on the threads.
+constexpr int64_t kSemanticBlock = 256;
+
 // All rows are unit vectors and contiguous.
 struct SemanticParams {
   const void* hidden = nullptr;      // [rows, d]
   const void* history = nullptr;     // [rows, capacity, d]
   const int32_t* lengths = nullptr;  // [rows], how much of its history each row has
   const void* anchors = nullptr;     // [count, d]
-  float* out = nullptr;              // [rows, 4]
-  int64_t rows = 0, capacity = 0, count = 0, width = 0;
+  float* partial = nullptr;          // [rows, blocks + 1, 2]: similarity and index
+  int64_t rows = 0, capacity = 0, count = 0, width = 0, blocks = 0;
   int64_t window = -1;  // the last so many of the history; -1 for all
   DType dtype = DType::f32;
 };

@@ -53,7 +53,7 @@ class SemanticCheck:
         pack: Pack,
         window: int = -1,
         threshold: float = 0.0,
-        dtype: torch.dtype = torch.float32,
+        dtype: torch.dtype = torch.bfloat16,
     ) -> None:
         """
         Args:
@@ -74,9 +74,10 @@ class SemanticCheck:
         if not self.layers:
             raise ZerolayerError("the pack has no gated anchors in this model; SFCL has no check")
         self.events: list[SemanticEvent] = []
-        self.calls = 0  # checks: generated tokens × layers
+        self.calls = 0  # generated tokens that were checked, each in all layers
         self.seconds = 0.0
-        self.checking = True  # False only fills the history
+        self.active = True  # False: the hooks do nothing
+        self.checking = True  # False: states are kept, and nothing is compared
         self._handles: list[Any] = []
 
     def __enter__(self) -> SemanticCheck:
@@ -106,6 +107,8 @@ class SemanticCheck:
 
     def _hook(self, layer: _Layer) -> Callable[[nn.Module, tuple[Tensor, ...], Tensor], None]:
         def check(module: nn.Module, args: tuple[Tensor, ...], output: Tensor) -> None:
+            if not self.active:
+                return
             began = time.perf_counter()
             states = args[0]
             if states.ndim != 3 or states.shape[0] != 1:
@@ -124,9 +127,9 @@ class SemanticCheck:
         lengths = torch.tensor([layer.length], dtype=torch.int32)
         found = ops.semantic_check(row, layer.history, lengths, layer.anchors, self.window)
         context, nearest, subject, anchor = found[0].tolist()
-        self.calls += 1
+        self.calls += layer is self.layers[0]
         margin = context - subject
-        if margin < self.threshold:
+        if min(nearest, anchor) >= 0 and margin < self.threshold:
             self.events.append(
                 SemanticEvent(layer.length, layer.path, margin, int(nearest), int(anchor))
             )
@@ -143,8 +146,8 @@ class _Layer:
         self.length = 0
 
     def unit(self, states: Tensor) -> Tensor:
-        """States [T, d] as unit rows: x̂ has length √d."""
-        rows: Tensor = self.normalize(states) / states.shape[-1] ** 0.5
+        """States [T, d] as unit rows, without their mean where the norm takes it away."""
+        rows = nn.functional.normalize(self.normalize(states), dim=-1)
         return rows.to(self.history.dtype)
 
     def keep(self, rows: Tensor) -> None:

@@ -1,7 +1,9 @@
 // scan_tokens, apply_decisions, decision_probe and semantic_check: schemas, checks, kernels over
 // the arena.
+#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <vector>
 
 #include "../shared/automaton.h"
 #include "tensors.h"
@@ -210,20 +212,39 @@ Tensor semantic_check(Tensor hidden, Tensor history, Tensor lengths, Tensor anch
   for (int64_t b = 0; b < rows; ++b)
     STD_TORCH_CHECK(p.lengths[b] >= 0 && p.lengths[b] <= history.size(1), "lengths holds ",
                     p.lengths[b], ", the history has ", history.size(1), " rows");
-  Tensor out = torch::stable::new_empty(hidden, {rows, 4}, ScalarType::Float);
   p.hidden = h.data_ptr();
   p.history = history.data_ptr();
   p.anchors = a.data_ptr();
-  p.out = static_cast<float*>(out.data_ptr());
   p.rows = rows;
   p.capacity = history.size(1);
   p.count = anchors.size(0);
   p.width = width;
   p.window = window;
   p.dtype = dtype;
+  int64_t longest = 0;
+  for (int64_t b = 0; b < rows; ++b) longest = std::max<int64_t>(longest, p.lengths[b]);
+  p.blocks = (longest + kSemanticBlock - 1) / kSemanticBlock;
+  std::vector<float> partial(rows * (p.blocks + 1) * 2);
+  p.partial = partial.data();
   const Kernels& chosen = kernels();
-  torch::stable::parallel_for(0, rows, 1,
+  torch::stable::parallel_for(0, rows * (p.blocks + 1), 1,
                               [&](int64_t begin, int64_t end) { chosen.semantic(p, begin, end); });
+  Tensor out = torch::stable::new_empty(hidden, {rows, 4}, ScalarType::Float);
+  auto* merged = static_cast<float*>(out.data_ptr());
+  for (int64_t b = 0; b < rows; ++b) {
+    float* to = merged + b * 4;
+    to[0] = 0;
+    to[1] = -1;
+    const float* from = partial.data() + b * (p.blocks + 1) * 2;
+    for (int64_t i = 0; i <= p.blocks; ++i) {
+      float* best = i == p.blocks ? to + 2 : to;
+      if (i == p.blocks || (from[1] >= 0 && (to[1] < 0 || from[0] > to[0]))) {
+        best[0] = from[0];
+        best[1] = from[1];
+      }
+      from += 2;
+    }
+  }
   return out;
 }
 

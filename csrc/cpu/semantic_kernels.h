@@ -35,23 +35,30 @@ void nearest(const S* h, const S* rows, int64_t begin, int64_t end, int64_t d, f
   }
 }
 
+// Work item (b, i): block i of row b's history, or its anchors where i is the number of blocks.
 template <class S>
-void check_rows(const SemanticParams& p, int64_t begin, int64_t end) {
-  for (int64_t b = begin; b < end; ++b) {
+void check_blocks(const SemanticParams& p, int64_t begin, int64_t end) {
+  for (int64_t item = begin; item < end; ++item) {
+    const int64_t b = item / (p.blocks + 1), i = item % (p.blocks + 1);
     const S* h = static_cast<const S*>(p.hidden) + b * p.width;
+    float* out = p.partial + item * 2;
+    if (i == p.blocks) {
+      nearest(h, static_cast<const S*>(p.anchors), 0, p.count, p.width, out);
+      continue;
+    }
     const int64_t length = p.lengths[b];
     const int64_t first = p.window >= 0 && p.window < length ? length - p.window : 0;
-    const S* history = static_cast<const S*>(p.history) + b * p.capacity * p.width;
-    nearest(h, history, first, length, p.width, p.out + b * 4);
-    nearest(h, static_cast<const S*>(p.anchors), 0, p.count, p.width, p.out + b * 4 + 2);
+    const int64_t from = i * kSemanticBlock, to = from + kSemanticBlock;
+    nearest(h, static_cast<const S*>(p.history) + b * p.capacity * p.width,
+            from > first ? from : first, to < length ? to : length, p.width, out);
   }
 }
 
 void semantic(const SemanticParams& p, int64_t begin, int64_t end) {
   switch (p.dtype) {
-    case DType::f32: return check_rows<float>(p, begin, end);
-    case DType::bf16: return check_rows<BFloat16>(p, begin, end);
-    case DType::f16: return check_rows<Half>(p, begin, end);
+    case DType::f32: return check_blocks<float>(p, begin, end);
+    case DType::bf16: return check_blocks<BFloat16>(p, begin, end);
+    case DType::f16: return check_blocks<Half>(p, begin, end);
     case DType::f64: return;  // the binding refuses it
   }
 }

@@ -21,7 +21,7 @@ from zerolayer.decisions.arbitration import Settlement, settle
 from zerolayer.decisions.events import DecisionEvent
 from zerolayer.decisions.judge import judge
 from zerolayer.decisions.ledger import Ledger, Source
-from zerolayer.decisions.sentences import ends_sentence, split
+from zerolayer.decisions.sentences import ends_sentence, fold, split
 from zerolayer.decisions.statements import Statement, statements_of
 from zerolayer.errors import ZerolayerError
 from zerolayer.pack import Pack
@@ -158,6 +158,11 @@ class Session:
         self.on_event = on_event
         self.generator: torch.Generator | None = None  # the engine's; a repair sets it back
         self.slots = tuple(p.slot for p in self.plans)
+        # The first word of each Latin name, without its last letter, which the plural changes.
+        names = [fold(n) for s in self.slots for n in (s.name, *s.also)]
+        self.keys = {
+            re.split(r"[\s_-]", n.strip(), maxsplit=1)[0][:-1] for n in names if n.isascii()
+        }
         self.repairs = any(p.action == "repair" for p in self.plans)
         self.sets = automaton.event_sets(arena)
         self.overlay: automaton.Stream | None = None  # the one in force
@@ -226,7 +231,9 @@ class Session:
         self._advance_overlay(token)
         if token in self.vocabulary.sentence_ends and self.text.endswith(SENTENCE_ENDS):
             self.ending = len(self.text)
-            if not self.text[-2:-1].isdigit() and ends_sentence(self.text[self.read_to :]):
+            tail = self.text[self.read_to :]
+            open_ = self.overlay is not None or self._may_state(tail)
+            if open_ and not tail[-2:-1].isdigit() and ends_sentence(tail):
                 self.overlay = None  # a value belongs to the sentence that names its slot
                 if self._must_act():
                     return self._read(len(self.text))
@@ -301,10 +308,20 @@ class Session:
         self.seconds += time.perf_counter() - began
         return again
 
+    def _may_state(self, text: str) -> bool:
+        """False where no slot's name can be in the text and no "it" can mean one: most sentences,
+        which need not be read then."""
+        if self.spoken is not None or not text.isascii():
+            return True
+        lowered = text.lower()
+        return any(key in lowered for key in self.keys)
+
     def _statements(self, end: int) -> tuple[list[tuple[Statement, str]], int | None]:
         """Statements of the unread text up to `end`, each with its sentence, and the slot that a
         following "it" would mean."""
         tail, spoken = self.text[self.read_to : end], self.spoken
+        if not self._may_state(tail):
+            return [], None
         found = []
         for part in split(tail):
             said, spoken = statements_of(tail, part, self.slots, spoken)
