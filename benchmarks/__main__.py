@@ -141,7 +141,7 @@ def sfcl(
     console = Console(width=120)
     console.print(sfcl.summary(points))
     console.print(
-        f"{device()}, {threads} threads; {len(texts)} contracts of {counts.tokens:,} tokens: "
+        f"{device()}; {len(texts)} contracts of {counts.tokens:,} tokens: "
         f"SFCL checks {counts.tokens:,} times, the decision machine decides {counts.decisions:,} "
         f"times; the check's time grows with context to the power {sfcl.exponent(points):.2f}"
     )

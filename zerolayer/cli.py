@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +63,13 @@ def _model(name: str, dtype: str) -> tuple[Any, Any]:
     "--conversation", "talk_path", type=click.Path(path_type=Path),
     help="File that keeps the turns; a follow-up goes on with it.",
 )  # fmt: skip
+@click.option(
+    "--mode",
+    type=click.Choice(["dds", "sfcl"]),
+    default="dds",
+    show_default=True,
+    help="dds: the decision machine. sfcl: a check of every token instead, to compare or debug.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def generate(
     name: str,
@@ -74,6 +82,7 @@ def generate(
     temperature: float,
     seed: int,
     talk_path: Path | None,
+    mode: str,
     as_json: bool,
 ) -> None:
     """Answer a question about sources, with a pack attached; decisions are marked.
@@ -91,6 +100,7 @@ def generate(
     from zerolayer.evaluation.answers import question_prompt, source_block
     from zerolayer.pack import Pack
     from zerolayer.runtime.session import Runtime
+    from zerolayer.sfcl import SemanticCheck
     from zerolayer.sources import read_source
     from zerolayer.tables import event_table
 
@@ -108,12 +118,13 @@ def generate(
         session = runtime.session_of(talk.plans(ask))
         prompt = talk.prompt(tokenizer, source_block(talk.sources))
     show: Callable[[str], None] | None = None if as_json else _stream
-    with attach(model, pack):
+    check = SemanticCheck(model, pack) if mode == "sfcl" else None
+    with attach(model, pack), check or nullcontext():
         answer = run_model(
             model,
             tokenizer,
             prompt,
-            session,
+            session if check is None else None,
             lead=lead,
             max_new_tokens=max_tokens,
             sampling=Sampling(temperature=temperature, seed=seed),
@@ -133,6 +144,7 @@ def generate(
                     "decision_tokens": answer.decision_tokens,
                     "seconds": round(answer.seconds, 3),
                     "decision_seconds": round(answer.decision_seconds, 6),
+                    "sfcl": check.to_json() if check is not None else None,
                 },
                 ensure_ascii=False,
             )
@@ -141,6 +153,14 @@ def generate(
     click.echo()
     if answer.events:
         Console(stderr=True).print(event_table(answer.events))
+    if check is not None:
+        told = check.to_json()
+        click.echo(
+            f"SFCL: {told['calls']} tokens checked in {told['layers']} norms, "
+            f"{len(told['events'])} margins below {check.threshold:g}, {told['seconds']:.3f} s, "
+            f"{told['history_bytes'] / 1e6:.1f} MB kept",
+            err=True,
+        )
     if answer.finish_reason == "stopped" and session is not None:
         click.echo(f"stopped: {session.stopped}", err=True)
 

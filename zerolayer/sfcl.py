@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from types import TracebackType
 from typing import Any
 
@@ -99,6 +99,16 @@ class SemanticCheck:
     def history_bytes(self) -> int:
         """Bytes of the states that are kept, over all layers."""
         return sum(layer.length * layer.history[0, 0].nbytes for layer in self.layers)
+
+    def to_json(self) -> dict[str, Any]:
+        """What was checked, what it cost, and the events."""
+        return {
+            "calls": self.calls,
+            "layers": len(self.layers),
+            "seconds": round(self.seconds, 6),
+            "history_bytes": self.history_bytes,
+            "events": [asdict(event) for event in self.events],
+        }
 
     def crop(self, length: int) -> None:
         """Forget all but the first `length` tokens, as the KV cache does."""
