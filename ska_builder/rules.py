@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -56,7 +57,11 @@ def slots_of(readings: Sequence[Reading]) -> list[Slot]:
 
 def triggers_of(readings: Sequence[Reading], slots: Sequence[Slot]) -> list[dict[str, Any]]:
     """Trigger phrases: each slot's names, each definition's term."""
-    triggers: list[dict[str, Any]] = [{"slot": s.name, "phrases": [s.name, *s.also]} for s in slots]
+    triggers: list[dict[str, Any]] = [
+        # A name with "…" is for reading; a trigger has to be seen before its value is said.
+        {"slot": s.name, "phrases": [n for n in (s.name, *s.also) if not re.search(r"…|\.\.\.", n)]}
+        for s in slots
+    ]
     for reading in readings:
         if reading.kind == "definition":
             also = list(reading.details.get("also", ()))

@@ -17,7 +17,9 @@ from zerolayer.commands.check import check
 from zerolayer.console import DTYPES, progress_bar, run
 from zerolayer.errors import ZerolayerError
 
-SETS = click.Choice(["conflicts", "contrast", "statements", "dialogues", "neutral", "probe"])
+SETS = click.Choice(
+    ["conflicts", "contrast", "statements", "dialogues", "neutral", "probe", "cuad"]
+)
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -210,14 +212,15 @@ def evaluate(
 
     conflicts, contrast, statements and dialogues are files in the folder --data; neutral takes
     the text files below it and compares perplexity without and with the pack; probe makes the
-    probes of contrast's rules and reads its continuations with them.
+    probes of contrast's rules and reads its continuations with them; cuad reads the contracts of
+    a folder with labels.jsonl and contracts/, with the shipped contract rules.
     """
     from zerolayer.evaluation.stats import read_items
 
     if which == "neutral":
         _print(_neutral(data, name, dtype, pack_path, every), form)
         return
-    items = read_items(data, "contrast" if which == "probe" else which)
+    items = read_items(data, {"probe": "contrast", "cuad": "labels"}.get(which, which))
     if language:
         items = [i for i in items if i.get("language", "en") == language]
     if every > 1:
@@ -230,6 +233,17 @@ def evaluate(
         with progress_bar() as bar:
             task = bar.add_task("statements", total=len(items))
             figures = statements.evaluate(items, lambda n: bar.advance(task, n))
+        _print({"set": which, "n": len(items), **figures}, form)
+        return
+    if which == "cuad":
+        from ska_builder.packs import contract_slots
+        from zerolayer.evaluation import cuad
+
+        with progress_bar() as bar:
+            task = bar.add_task("contracts", total=len(items))
+            figures = cuad.evaluate(
+                items, data / "contracts", contract_slots(), lambda n: bar.advance(task, n)
+            )
         _print({"set": which, "n": len(items), **figures}, form)
         return
     if which == "probe":

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import date
+from itertools import pairwise
 from typing import Any
 
 from zerolayer.decisions import cues
@@ -17,6 +18,8 @@ from zerolayer.readings import Slot
 from zerolayer.values import Value, find_values, value_from_json
 
 VERSION = 1
+# Between two names that share a value.
+_TOGETHER = re.compile(r"\W*(?:and|or|as well as|及|和|与|以及)?\W*(?:the\W*)?")
 
 
 @dataclass(frozen=True)
@@ -92,8 +95,8 @@ class Ledger:
             raise ZerolayerError(f"two sources have the id {twice[0]!r}; give each its own")
         ledger = cls(sources={s.id: s for s in sources})
         for source in sources:
-            for slot in slots:
-                ledger.entries += _facts(source, slot, question)
+            found = [fact for slot in slots for fact in _facts(source, slot, question)]
+            ledger.entries += _one_slot_each(source, slots, found)
         return ledger
 
     def facts(self, slot: str) -> list[Fact]:
@@ -170,6 +173,29 @@ def _facts(source: Source, slot: Slot, question: str | None) -> list[Fact]:
     if not facts and question:
         facts = _unnamed(source, slot, question, parts)
     return facts
+
+
+def _one_slot_each(source: Source, slots: Sequence[Slot], facts: list[Fact]) -> list[Fact]:
+    """A value that two slots lay claim to is that of the name which governs it, unless both are
+    named in one breath ("the notice period and the payment period are 30 days")."""
+    claims: dict[tuple[int, int], set[str]] = {}
+    for fact in facts:
+        claims.setdefault((fact.start, fact.end), set()).add(fact.slot)
+    shared = {span for span, names in claims.items() if len(names) > 1}
+    lost: set[tuple[str, int, int]] = set()
+    for part in split(source.text) if shared else ():
+        inside = [span for span in shared if part.start <= span[0] < part.end]
+        if not inside:
+            continue
+        rivals = tuple(s for s in slots if any(s.name in claims[span] for span in inside))
+        folded = fold(source.text[part.start : part.end])
+        named = find_cues(folded, rivals)
+        if any(_TOGETHER.fullmatch(folded[a.end : b.start]) for a, b in pairwise(named)):
+            continue
+        for said in statements_of(source.text, part, rivals, source=True, every=True)[0]:
+            for name in claims.get((said.start, said.end), set()) - {said.slot}:
+                lost.add((name, said.start, said.end))
+    return [f for f in facts if (f.slot, f.start, f.end) not in lost]
 
 
 def _unnamed(source: Source, slot: Slot, question: str, parts: Sequence[Part]) -> list[Fact]:

@@ -15,6 +15,8 @@ from zerolayer.readings import Slot
 
 # Longer parts are cut at white space: the work on a part grows with its length.
 LONGEST_PART = 2000
+# Between the parts of a name with "…".
+LONGEST_GAP = 240
 
 # A list mark or clause number opens a line or follows the end of a sentence; "(60)" alone in a
 # wrapped line belongs to a value.
@@ -119,7 +121,7 @@ def find_cues(folded: str, slots: tuple[Slot, ...]) -> list[Cue]:
     for index, slot in enumerate(slots):
         for name in (slot.name, *slot.also):
             for match in _name_pattern(name).finditer(folded):
-                found.append(Cue(index, match.start(), match.end()))
+                found.append(Cue(index, *match.span("cue")))
     found.sort(key=lambda c: (c.start, c.start - c.end))
     kept: list[Cue] = []
     for cue in found:
@@ -132,7 +134,21 @@ def find_cues(folded: str, slots: tuple[Slot, ...]) -> list[Cue]:
 
 @lru_cache(maxsize=4096)
 def _name_pattern(name: str) -> re.Pattern[str]:
-    """A name in any white space and emphasis, plural or possessive; hyphens count as blanks."""
+    """A name as a pattern whose group `cue` is the name itself.
+
+    A name with "…" is a wording whose parts stand in one sentence in this order, at most
+    LONGEST_GAP characters apart; parts in brackets must stand there too and are no part of the
+    name: "(renewed) … prior to".
+    """
+    parts = [part.strip() for part in re.split(r"…|\.\.\.", name)]
+    own = next((i for i, part in enumerate(parts) if not part.startswith("(")), 0)
+    pieces = [_words_pattern(part.strip("()")) for part in parts]
+    pieces[own] = f"(?P<cue>{pieces[own]})"
+    return re.compile(f".{{0,{LONGEST_GAP}}}?".join(pieces), re.DOTALL)
+
+
+def _words_pattern(name: str) -> str:
+    """Words in any white space and emphasis, plural or possessive; hyphens count as blanks."""
     words = re.split(r"[\s\-]+", fold(name.replace("_", " ")).strip())
     pieces = []
     for word in words:
@@ -145,7 +161,7 @@ def _name_pattern(name: str) -> re.Pattern[str]:
     # A Chinese name may touch a digit ("退货期限7天"); a Latin one ends where its word ends.
     before = r"(?<![a-z0-9])" if words[0][:1].isascii() else ""
     after = r"(?![a-z0-9])" if words[-1][-1:].isascii() else ""
-    return re.compile(before + body + after)
+    return before + body + after
 
 
 _SUFFIX = re.compile(

@@ -214,4 +214,4 @@ def _distance(value: Found, cue: Cue, named: Sequence[Cue]) -> float:
     """Characters between; another slot's name there weighs heavily, value first a little."""
     low, high = (cue.end, value.start) if cue.start <= value.start else (value.end, cue.start)
     between = sum(low <= other.start and other.end <= high for other in named if other is not cue)
-    return max(0, high - low) + 60 * between + (8 if cue.start > value.start else 0)
+    return max(0, high - low) + 60 * between + (4 if cue.start > value.start else 0)
