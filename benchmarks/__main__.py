@@ -117,6 +117,7 @@ def sfcl(
     import torch
     from rich.console import Console
 
+    import ska_builder.packs
     from benchmarks import sfcl
     from benchmarks.record import append_csv, device
     from ska_builder.build import build
@@ -127,7 +128,7 @@ def sfcl(
 
     torch.set_num_threads(threads)
     loaded, tokenizer = load_model(model)
-    rules = Path(__file__).parent.parent / "examples" / "contract" / "rules.md"
+    rules = Path(ska_builder.packs.__file__).parent / "contracts.rules.md"
     heed = shipped_heed(model, loaded)
     pack = build(checked_rules(rules), loaded, tokenizer, heed, with_anchors=False)
     texts = [p.read_text("utf-8") for p in sfcl.contracts(data)[:count]]

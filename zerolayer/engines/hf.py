@@ -273,11 +273,13 @@ class _Row:
     def _choose(self, logits: Tensor) -> int | None:
         """The next token; None where decisions and processors together leave none."""
         how = self.sampling
-        ids = torch.tensor([self.start + self.tokens])
+        before = list(how.processors)
         if how.repetition_penalty != 1.0:
-            logits = RepetitionPenaltyLogitsProcessor(how.repetition_penalty)(ids, logits)
-        for processor in how.processors:
-            logits = processor(ids, logits)
+            before.insert(0, RepetitionPenaltyLogitsProcessor(how.repetition_penalty))
+        if before:
+            ids = torch.tensor([self.start + self.tokens])
+            for processor in before:
+                logits = processor(ids, logits)
         if self.session is not None:
             self.session.adjust(logits)
             if self.session.overlay is not None and not (logits > -torch.inf).any():
@@ -287,11 +289,12 @@ class _Row:
                 return None
         if self.generator is None:
             return int(logits.argmax(-1))
-        logits = TemperatureLogitsWarper(how.temperature)(ids, logits)
+        none = torch.empty(1, 0, dtype=torch.long)  # warpers look at the logits alone
+        logits = TemperatureLogitsWarper(how.temperature)(none, logits)
         if how.top_k > 0:
-            logits = TopKLogitsWarper(how.top_k)(ids, logits)
+            logits = TopKLogitsWarper(how.top_k)(none, logits)
         if how.top_p < 1.0:
-            logits = TopPLogitsWarper(how.top_p)(ids, logits)
+            logits = TopPLogitsWarper(how.top_p)(none, logits)
         return int(torch.multinomial(logits[0].softmax(-1), 1, generator=self.generator))
 
     def _stop_text(self) -> int | None:
