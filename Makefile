@@ -5,7 +5,7 @@ TORCH  ?= torch==2.13.0
 PIP    := $(VENV)/bin/pip --disable-pip-version-check
 NATIVE := $(shell find csrc -name '*.cpp' -o -name '*.h') setup.py
 
-.PHONY: help env build demo test lint format clean
+.PHONY: help env build demo test lint format fuzz clean
 
 help:           ## this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -47,6 +47,10 @@ lint: env       ## ruff, mypy, clang-format
 format: env     ## format all code
 	@$(VENV)/bin/ruff format -q . && $(VENV)/bin/ruff check -q --fix .
 	@find csrc -name '*.cpp' -o -name '*.h' | xargs $(VENV)/bin/clang-format -i
+
+fuzz: build     ## ten minutes of coverage-guided fuzzing of the reader
+	@$(PIP) install -q --no-deps atheris==3.0.0
+	@mkdir -p build/fuzz && $(VENV)/bin/python fuzz/reading.py build/fuzz -max_total_time=600 -max_len=400 -len_control=0
 
 clean:          ## remove builds, keep the environment
 	@rm -rf build *.egg-info zerolayer/*.so $(VENV)/.built
