@@ -8,11 +8,13 @@ from typing import Any
 import pytest
 import torch
 import transformers
+from safetensors.torch import save_file
 from transformers import AutoModelForCausalLM
 
 from ska_builder.commands.export import fold
 from zerolayer.anchors import AnchorSet, gated_part, norm_modules, normalizer
 from zerolayer.attach import attach, gate_rate, static_part
+from zerolayer.automaton import Vocabulary, compile_triggers
 from zerolayer.errors import ZerolayerError
 from zerolayer.models import fingerprint
 from zerolayer.pack import Pack
@@ -197,6 +199,17 @@ def test_pack_roundtrip_and_damage(llama: Any, tmp_path: Path) -> None:
         Pack.load(path)
     path.write_bytes(b"no pack at all")
     with pytest.raises(ZerolayerError, match="damaged"):
+        Pack.load(path)
+    arena = compile_triggers([["rent"]], Vocabulary([bytes([b]) for b in range(256)]))
+    arena[-1] ^= 1
+    pack.automaton = arena
+    pack.save(path)
+    with pytest.raises(ZerolayerError, match="automaton is altered"):
+        Pack.load(path)
+    pack.automaton = None
+    metadata = {"zerolayer": "[" * 200_000}
+    save_file({"x": torch.zeros(1)}, path, metadata=metadata)
+    with pytest.raises(ZerolayerError, match="damaged metadata"):
         Pack.load(path)
     next(iter(pack.anchors.values())).values[0, 0] = float("nan")
     pack.save(path)

@@ -17,7 +17,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from zerolayer import _host
+import zerolayer._host as _host
 from zerolayer.errors import ZerolayerError
 from zerolayer.regex import REPEAT, Regex, either, literal_set, one_of, program_of, sequence
 from zerolayer.values.numerals import DIGIT_ZH, SCALES, TEENS, TENS, UNITS

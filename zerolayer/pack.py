@@ -21,6 +21,7 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from zerolayer.anchors import MAX_ANCHORS, AnchorSet
+from zerolayer.automaton import validate
 from zerolayer.errors import ZerolayerError
 from zerolayer.models import Fingerprint
 from zerolayer.readings import Reading, Slot
@@ -150,7 +151,7 @@ class Pack:
                     )
                 },
             )
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+        except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
             if isinstance(error, ZerolayerError):
                 raise
             raise ZerolayerError(f"pack {path} has damaged metadata: {error!r}") from error
@@ -160,6 +161,11 @@ def _automaton(path: Path, tensors: dict[str, Tensor]) -> Tensor | None:
     arena = tensors.get("dds.automaton")
     if arena is not None and (arena.dtype != torch.uint8 or arena.ndim != 1):
         raise ZerolayerError(f"pack {path}: dds.automaton must be a row of bytes")
+    if arena is not None:
+        try:
+            validate(arena)
+        except ZerolayerError as error:
+            raise ZerolayerError(f"pack {path}: {error}") from error
     return arena
 
 

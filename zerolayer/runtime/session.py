@@ -437,7 +437,7 @@ class Runtime:
     def __init__(self, pack: Pack, model: Any, tokenizer: Any) -> None:
         """
         Raises:
-            ZerolayerError: the pack was built for another tokenizer, or its automaton is damaged.
+            ZerolayerError: the pack was built for another tokenizer.
         """
         self.vocabulary = automaton.Vocabulary.from_tokenizer(tokenizer, model.config.vocab_size)
         if self.vocabulary.fingerprint() != pack.tokenizer:
@@ -448,7 +448,6 @@ class Runtime:
         arena = pack.automaton
         if arena is None:
             arena = automaton.compile_triggers([], self.vocabulary)
-        automaton.validate(arena)
         self.pack, self.tokenizer, self.arena = pack, tokenizer, arena
 
     def session(
